@@ -50,7 +50,7 @@ bench:   ## Measure speed beside other ways to do the same, write docs/benchmark
 	@.ci/bootstrap bench
 	@.venv/bin/python -m benchmarks --json docs/benchmarks.json --markdown docs/benchmarks.md $(ARGS)
 
-mutations: ## Take out one guard at a time and see the tests turn red (45 min)
+mutations: ## Take out one guard at a time and see the tests turn red (8 min)
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests.mutations
 

@@ -1,85 +1,13 @@
-"""The guards of a single lease: its verbs, its handle, its end."""
+"""The guards of a lease: expiry, fence, the database's clock, trust, guard, transactions."""
 
-from tests.guards.mutation import CONTRACT, LEASE, STATEMENTS, TERMS, VERBS, Mutation
+from tests.guards.mutation import Mutation
+
+STATEMENTS = "leases/statements.py"
+CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
+GUARDS = ("tests/leases/test_guard.py",)
+BY_POOL = ("tests/resources/test_pool_statements.py",)
 
 LEASES = (
-    Mutation(
-        "a signal leaves what was claimed to nobody",
-        VERBS,
-        "_undo_interrupted(error, connection, model, [pk], terms, holder)",
-        "pass",
-        ("tests/leases/test_interrupted.py",),
-    ),
-    Mutation(
-        "what is undone was claimed by another one",
-        VERBS,
-        "if name == holder",
-        "if True",
-        ("tests/leases/test_interrupted.py",),
-    ),
-    Mutation(
-        "an error of the driver replaces a signal",
-        "database/retry.py",
-        "raise cause from None",
-        "pass",
-        ("tests/database/test_interrupted.py",),
-    ),
-    Mutation(
-        "the end waits for a ticket being taken",
-        "leases/shutdown.py",
-        "with background_paused():",
-        "if True:",
-        ("tests/concurrency/test_endings.py",),
-    ),
-    Mutation(
-        "a fork waits for background threads",
-        "database/background.py",
-        "    before=_before_fork, after_in_parent",
-        "    before=_paused_by.clear, after_in_parent",
-        ("tests/concurrency/test_forks.py",),
-    ),
-    Mutation(
-        "background threads leave unused databases alone",
-        "database/background.py",
-        "connections[alias] = _LazyConnection(self, alias)",
-        "connections[alias] = self[alias]",
-        ("tests/database/test_background.py",),
-    ),
-    Mutation(
-        "renewals come before all other work of the background thread",
-        "database/background_thread.py",
-        "ORDER = (RENEWALS, CHANNELS, HISTORY)",
-        "ORDER = (HISTORY, CHANNELS, RENEWALS)",
-        ("tests/database/test_background_thread.py",),
-    ),
-    Mutation(
-        "other work of the background thread ends before a renewal is late",
-        "database/background_thread.py",
-        "if self.is_lent else None",
-        "if False else None",
-        ("tests/database/test_background_thread.py",),
-    ),
-    Mutation(
-        "what one lease raises stays with it",
-        "database/background.py",
-        "except (Exception, SystemExit):",
-        "except ZeroDivisionError:",
-        ("tests/leases/test_keeper.py",),
-    ),
-    Mutation(
-        "two transactions of one decorated function",
-        "database/open_transaction.py",
-        "blocks[0] = copy(blocks[0])",
-        "pass",
-        ("tests/database/test_open_transaction.py",),
-    ),
-    Mutation(
-        "a lease in a parent's table is refused",
-        "leases/table.py",
-        "        refuse_inherited(model)\n",
-        "",
-        ("tests/checks/test_models.py",),
-    ),
     Mutation(
         "a renewal that has waited reads the clock again",
         "dialect/postgresql.py",
@@ -95,15 +23,26 @@ LEASES = (
         'match = f"{table.pk} = %s AND ({fence} = %s OR 1 = 1)"',
         CONTRACT,
     ),
-    *(
-        Mutation(
-            f"fence out of {verb} alone",
-            STATEMENTS,
-            'match = f"{table.pk} = %s AND {fence} = %s"',
-            'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "' + verb + '" else ")")',
-            CONTRACT,
-        )
-        for verb in ("renew", "release", "hand over", "adopt")
+    Mutation(
+        "fence out of renew alone",
+        STATEMENTS,
+        'match = f"{table.pk} = %s AND {fence} = %s"',
+        'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "renew" else ")")',
+        CONTRACT,
+    ),
+    Mutation(
+        "fence out of release alone",
+        STATEMENTS,
+        'match = f"{table.pk} = %s AND {fence} = %s"',
+        'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "release" else ")")',
+        CONTRACT,
+    ),
+    Mutation(
+        "fence out of hand over alone",
+        STATEMENTS,
+        'match = f"{table.pk} = %s AND {fence} = %s"',
+        'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "hand over" else ")")',
+        CONTRACT,
     ),
     Mutation(
         "fences out of a batch",
@@ -120,34 +59,17 @@ LEASES = (
         ("tests/leases/test_recreated_rows.py",),
     ),
     Mutation(
-        "a batch is renewed for the ttl of its first",
-        STATEMENTS,
-        "differ = len(set(each)) > 1",
-        "differ = False",
-        (*CONTRACT, "tests/leases/test_keeper.py"),
-    ),
-    Mutation(
         "expiry out of claim",
         "leases/table.py",
         'self.free = f"{self.busy_before} <= {db_dialect.now}{self.claimable}"',
         'self.free = f"1 = 1{self.claimable}"',
         CONTRACT,
     ),
-    *(
-        Mutation(
-            f"expiry out of {verb}",
-            STATEMENTS,
-            'if verb in ("renew", "adopt") else ""',
-            f'if verb in ("renew", "adopt") and verb != "{verb}" else ""',
-            CONTRACT,
-        )
-        for verb in ("renew", "adopt")
-    ),
     Mutation(
-        "an adoption does not raise the fence",
+        "expiry out of renew",
         STATEMENTS,
-        """"adopt": f"{busy} = {later}, {fence} = {last} + 1""",
-        """"adopt": f"{busy} = {later}, {fence} = {fence}""",
+        'if verb in ("renew", "adopt") else ""',
+        'if verb in ("renew", "adopt") and verb != "renew" else ""',
         CONTRACT,
     ),
     Mutation(
@@ -158,17 +80,21 @@ LEASES = (
         CONTRACT,
     ),
     Mutation(
-        "busy rows into claim_all", VERBS, ".available().filter(pk__in=pks)", ".filter(pk__in=pks)", CONTRACT
-    ),
-    Mutation(
-        "all or nothing out of claim_all", VERBS, "if len(fences) < len(pks):", "if not fences:", CONTRACT
-    ),
-    Mutation(
-        "a shorter renewal shortens",
-        STATEMENTS,
-        "{db_dialect.greatest}({busy}, {later})",
-        "{later}",
+        "busy rows into claim_all",
+        "leases/verbs.py",
+        ".available().filter(pk__in=pks)",
+        ".filter(pk__in=pks)",
         CONTRACT,
+    ),
+    Mutation(
+        "all or nothing out of claim_all",
+        "leases/verbs.py",
+        "if len(fences) < len(pks):",
+        "if not fences:",
+        CONTRACT,
+    ),
+    Mutation(
+        "a shorter renewal shortens", STATEMENTS, "{db_dialect.greatest}({busy}, {later})", "{later}", CONTRACT
     ),
     Mutation(
         "a claim does not raise the fence",
@@ -178,53 +104,39 @@ LEASES = (
         CONTRACT,
     ),
     Mutation(
+        "a release does not raise the fence",
+        STATEMENTS,
+        '"release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = \'\'"',
+        '"release": f"{busy} = {later}, {fence} = {fence}, {holder} = \'\'"',
+        CONTRACT,
+    ),
+    Mutation(
         "a grant in a transaction takes a fence that comes again after a rollback",
         STATEMENTS,
         "if verb.endswith(FRESH_FENCE) else fence",
         "if False else fence",
-        ("tests/resources/test_pool_statements.py",),
-    ),
-    Mutation(
-        "and so does one that is granted while autocommit is off",
-        STATEMENTS,
-        "if is_open and not connection.autocommit else verb",
-        "if False else verb",
-        ("tests/resources/test_pool_statements.py",),
-    ),
-    Mutation(
-        "a release does not raise the fence",
-        STATEMENTS,
-        '''"release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''"''',
-        '''"release": f"{busy} = {later}, {fence} = {fence}, {holder} = ''"''',
-        CONTRACT,
+        BY_POOL,
     ),
     Mutation(
         "the margin out of the trust window",
-        TERMS,
+        "leases/terms.py",
         "until = sent_at + valid_for - margin(valid_for)",
         "until = sent_at + valid_for",
-        (
-            "tests/leases/test_trust.py",
-            "tests/leases/test_lease.py",
-            "tests/leases/test_lease_end.py",
-        ),
+        ("tests/leases/test_trust.py", "tests/leases/test_lease.py", "tests/leases/test_lease_end.py"),
     ),
     Mutation(
-        "save() writes lease columns", "leases/models.py", "return name not in LEASE_COLUMNS", "return True"
-    ),
-    Mutation(
-        "the end does not release what was given up in vain",
-        "leases/keeper.py",
-        "shutdown.release_everything(self.unreleased())",
-        "shutdown.release_everything(self.kept())",
-        ("tests/concurrency/test_endings.py",),
+        "save() writes lease columns",
+        "leases/models.py",
+        "return name not in LEASE_COLUMNS",
+        "return True",
+        ("tests/leases",),
     ),
     Mutation(
         "the renewal out of guard",
-        LEASE,
+        "leases/lease.py",
         "            self._renew()\n        yield self",
         "            pass\n        yield self",
-        ("tests/leases/test_guard.py",),
+        GUARDS,
     ),
     Mutation(
         "what is caught is committed all the same",
@@ -238,7 +150,7 @@ LEASES = (
         STATEMENTS,
         'match = f"{table.pk} = %s AND {fence} = %s"',
         'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "renew" else ")")',
-        ("tests/leases/test_guard.py",),
+        GUARDS,
     ),
     Mutation(
         "guard without a transaction",
@@ -249,96 +161,52 @@ LEASES = (
     ),
     Mutation(
         "a renewal counts before its commit",
-        LEASE,
+        "leases/lease.py",
         "transaction.on_commit(partial(trust.confirm, sent_at), using=self.using)",
         "trust.confirm(sent_at)",
         ("tests/leases/test_guard.py", "tests/leases/test_lease.py", "tests/leases/test_lease_end.py"),
-    ),
-    Mutation(
-        "a renewal in a transaction begun by hand counts",
-        LEASE,
-        "elif self._connection.autocommit:",
-        "else:",
-        ("tests/database/test_open_transaction.py",),
     ),
     Mutation(
         "trust from the reply, not from the sending",
         "leases/base_lease.py",
         "Trust(self._terms, grant.sent_at,",
         "Trust(self._terms, monotonic(),",
-        (
-            "tests/leases/test_lease.py",
-            "tests/leases/test_lease_end.py",
-        ),
+        ("tests/leases/test_lease.py", "tests/leases/test_lease_end.py"),
     ),
     Mutation(
         "a forked child may use the handle",
-        LEASE,
+        "leases/lease.py",
         "        if self._pid != os.getpid():",
         "        if False:",
         ("tests/concurrency/test_forks.py",),
     ),
     Mutation(
-        "given up in vain, renewed for ever",
-        LEASE,
-        "        self._stop_renewing()  # before the statement",
-        "        # before the statement",
-        ("tests/leases/test_lease_end.py", "tests/leases/test_interrupted.py"),
-    ),
-    Mutation(
         "a claim on MySQL does not wait for a locked row",
         "dialect/mysql.py",
-        """return update.replace(f"{pk} = %s", f"{pk} = {_unlocked(table, pk, f'{pk} = %s')}", 1)""",
+        'return update.replace(f"{pk} = %s", f"{pk} = {_unlocked(table, pk, f\'{pk} = %s\')}", 1)',
         "return update",
         ("tests/leases/test_locked_claims.py",),
         "mysql",
     ),
     Mutation(
-        "a name of a prepared statement means its text",
-        "dialect/prepared.py",
-        "hashlib.sha256(f'{database} {self.text}'.encode()).hexdigest()[:24]",
-        "'one'",
-        ("tests/dialect/test_prepared.py",),
-        "mariadb",
+        "quarantine without the fence",
+        "resources/lease.py",
+        ".filter(pk=self.pk, fence=self.fence)",
+        ".filter(pk=self.pk)",
+        ("tests/resources/test_quarantine.py",),
     ),
     Mutation(
-        "a name of a prepared statement means the tables of one database",
-        "dialect/prepared.py",
-        "f'{database} {self.text}'",
-        "self.text",
-        ("tests/dialect/test_prepared.py",),
-        "mariadb",
+        "acquiring in a transaction",
+        "database/open_transaction.py",
+        "if blocks and not is_allowed:",
+        "if False:",
+        ("tests/resources/test_pool.py", "tests/resources/test_pool_statements.py"),
     ),
     Mutation(
-        "a session keeps what it has prepared",
-        "dialect/statement.py",
-        "if session is None or session.driver is not connection.connection:",
-        "if True:",
-        ("tests/dialect",),
-        "mariadb",
-    ),
-    Mutation(
-        "a new session prepares anew",
-        "dialect/statement.py",
-        "if session is None or session.driver is not connection.connection:",
-        "if session is None:",
-        ("tests/dialect",),
-        "mariadb",
-    ),
-    Mutation(
-        "what Django logs is prepared by nobody",
-        "dialect/statement.py",
-        "can_prepare = not connection.queries_logged and of",
-        "can_prepare = of",
-        ("tests/dialect/test_prepared.py",),
-        "mariadb",
-    ),
-    Mutation(
-        "a statement that the session does not know is sent as a text",
-        "dialect/prepared.py",
-        "if error.args[0] not in GONE:",
-        "if True:",
-        ("tests/dialect/test_prepared.py",),
-        "mariadb",
+        "a revocation does not raise the fence",
+        "resources/queryset.py",
+        "verbs.release_all(connections[rows.db], rows.model, held, 0.0)",
+        "rows.model._base_manager.filter(pk__in=[pk for pk, _ in held]).update(busy_before=DbNow())",
+        ("tests/resources/test_operating.py",),
     ),
 )

@@ -1,15 +1,19 @@
-"""The guards of waiting: hand-over, order of service, and trust in handed-over rows."""
+"""The guards of waiting: row and ticket change together, or neither; who has left or expired gets nothing."""
 
-from tests.guards.mutation import LINE, LOOK, SCAN, Mutation
+from tests.guards.mutation import Mutation
 
-HANDOVER, TICKETS, ACQUIRE, ASSIGNMENT, WAITER, RELEASE, PACING = (
-    f"waiting/{name}.py"
-    for name in ("handover", "tickets", "acquire", "assignment", "waiter", "release", "pacing")
+HANDOVER = "waiting/handover.py"
+TICKETS = "waiting/tickets.py"
+THE_HANDOVER = (
+    "tests/waiting/test_handover.py",
+    "tests/waiting/test_assignment.py",
+    "tests/waiting/test_handover_lost_replies.py",
 )
-THE_HANDOVER = tuple(
-    f"tests/waiting/test_{name}.py" for name in ("handover", "assignment", "handover_lost_replies")
+THE_LINE = (
+    "tests/waiting/test_poll.py",
+    "tests/waiting/test_poll_trust.py",
+    "tests/waiting/test_poll_several.py",
 )
-THE_LINE = tuple(f"tests/waiting/test_poll{end}.py" for end in ("", "_trust", "_several"))
 THE_TICKETS = ("tests/waiting/test_tickets.py",)
 
 WAITING = (
@@ -21,23 +25,6 @@ WAITING = (
         THE_TICKETS,
         "mariadb",
     ),
-    Mutation(
-        "a caller waits despite a wrong password",
-        ACQUIRE,
-        "            if error.is_login:\n",
-        "            if False:\n",
-        ("tests/resources/test_outages.py",),
-        "mariadb",
-    ),
-    Mutation(
-        "a refused login ends the waiters",
-        "dialect/mysql.py",
-        "    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), ErrorKind.LOGIN),\n",
-        "    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151)),\n",
-        ("tests/waiting/test_login_away.py", "tests/concurrency/test_transient.py"),
-        "mariadb",
-    ),
-    # Row and ticket
     Mutation(
         "fence of the row out of the hand-over",
         HANDOVER,
@@ -57,13 +44,6 @@ WAITING = (
         HANDOVER,
         '            f"AND {ticket.busy_before} > {db_dialect.now}"\n',
         "",
-        THE_HANDOVER,
-    ),
-    Mutation(
-        "a row out of service is handed over",
-        HANDOVER,
-        'fits = f"{this_row}{row.claimable_of_row}"',
-        "fits = this_row",
         THE_HANDOVER,
     ),
     Mutation(
@@ -88,82 +68,11 @@ WAITING = (
         THE_HANDOVER,
     ),
     Mutation(
-        "a release gives a row to a ticket that does not match",
-        HANDOVER,
-        "for selector, matches in zip(ordered, row, strict=True) if matches}",
-        "for selector in ordered}",
-        THE_HANDOVER,
-    ),
-    Mutation(
-        "a lost reply hides that the row was handed over",
-        RELEASE,
-        "return bool(is_back) or was_handed_over.exists()",
-        "return bool(is_back)",
-        THE_HANDOVER,
-    ),
-    Mutation(
         "a release in a transaction locks a ticket",
-        RELEASE,
+        "waiting/release.py",
         "    if connection.in_atomic_block:\n        _assign_after_commit(connection, model, pk)\n",
         "    if False:\n        _assign_after_commit(connection, model, pk)\n",
         THE_HANDOVER,
-    ),
-    Mutation(
-        "releases: a process with waiters skips the query for waiters",
-        WAITER,
-        "        pacing.found_waiters(at)\n",
-        "",
-        ("tests/waiting/test_no_waiter_cache.py",),
-    ),
-    Mutation(
-        "releases: after a recent hand-over the query for waiters is skipped",
-        PACING,
-        "        self.found_waiters(now)\n",
-        "",
-        ("tests/waiting/test_no_waiter_cache.py",),
-    ),
-    Mutation(
-        "a waiter with a short timeout does not scan for free rows",
-        WAITER,
-        "min(self.next_look + pacing.first_scan(at), at_last)",
-        "self.next_look + pacing.first_scan(at)",
-        ("tests/waiting/test_no_waiter_cache.py",),
-    ),
-    Mutation(
-        "a waiter does not check its ticket before its timeout",
-        WAITER,
-        "self.next_look = min(at + first, max(at + SHORTEST, at_last))",
-        "self.next_look = at + first",
-        ("tests/waiting/test_poll.py",),
-    ),
-    # Who is served
-    Mutation(
-        "a row is given to two",
-        ASSIGNMENT,
-        "                taken.add(pk)\n",
-        "",
-        ("tests/waiting/test_allot.py",),
-    ),
-    Mutation(
-        "a later ticket takes the row that the first one missed",
-        ASSIGNMENT,
-        "            if len(rows) == ticket.lacks or failures == tries:\n",
-        "            if len(rows) == ticket.lacks or failures:\n",
-        THE_HANDOVER,
-    ),
-    Mutation(
-        "a ticket for several rows keeps none",
-        ASSIGNMENT,
-        "        if rows:\n",
-        "        if len(rows) == ticket.lacks:\n",
-        ("tests/waiting/test_allot.py",),
-    ),
-    Mutation(
-        "priorities are ignored",
-        TICKETS,
-        'self.order = f"ORDER BY {column.priority}, {column.id}"',
-        'self.order = f"ORDER BY {column.id}"',
-        THE_TICKETS,
     ),
     Mutation(
         "expired tickets stay in line",
@@ -173,53 +82,10 @@ WAITING = (
         THE_TICKETS,
     ),
     Mutation(
-        "a caller that does not wait overtakes the line",
-        ACQUIRE,
-        "    if not connection.in_atomic_block:\n",
-        "    if False:\n",
-        ("tests/waiting/test_order.py",),
-    ),
-    Mutation(
-        "collected rows that block each other stay",
-        SCAN,
-        "assignment.reclaim_from_later(connection, model, selector)",
-        "pass",
-        THE_LINE,
-    ),
-    Mutation(
-        "more rows are reclaimed than needed",
-        ASSIGNMENT,
-        "            lacking[next_owner.pk] -= 1\n",
-        "",
-        THE_HANDOVER,
-    ),
-    Mutation(
-        "only one row is reclaimed per turn",
-        ASSIGNMENT,
-        "            ticket = left\n",
-        "",
-        THE_HANDOVER,
-    ),
-    Mutation(
-        "rows that match no earlier ticket are reclaimed",
-        ASSIGNMENT,
-        "if earlier.selector in matching), None)",
-        "), None)",
-        THE_HANDOVER,
-    ),
-    # What a waiter believes
-    Mutation(
         "trust lasts as if the row had just been given",
-        LOOK,
+        "waiting/look.py",
         "[Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]",
         "[Grant(pk, fence, waiter.holder, sent_at, waiter.request.terms.ttl) for pk, fence in rows]",
-        THE_LINE,
-    ),
-    Mutation(
-        "trust begins at the reply",
-        LOOK,
-        "_grants(connection, waiter, seen, sent_at, was_woken",
-        "_grants(connection, waiter, seen, monotonic(), was_woken",
         THE_LINE,
     ),
     Mutation(
@@ -230,96 +96,10 @@ WAITING = (
         THE_TICKETS,
     ),
     Mutation(
-        "a grant that may have expired is trusted",
-        LOOK,
-        "if now >= sent_at + seen.left - margin(seen.left):",
-        "if False:",
-        THE_LINE,
-    ),
-    Mutation(
-        "a locked row keeps a single waiter from a free one",
-        ASSIGNMENT,
-        "        if len(line) == 1:\n",
-        "        if False:\n",
-        ("tests/waiting/test_acquire.py",),
-        "mariadb",
-    ),
-    Mutation(
-        "a signal that does not wake asyncio is missed",
-        ACQUIRE,
-        "with periodic_wakeup(), contextlib.suppress(TimeoutError):",
-        "with contextlib.suppress(TimeoutError):",
-        ("tests/locks/test_signals.py",),
-    ),
-    Mutation(
-        "free rows do not end the rush for tickets",
-        ACQUIRE,
-        "if len(rows) >= request.count or len(seen.free) >= len(given) + FIRST_IN_LINE:",
-        "if len(rows) >= request.count:",
-        ("tests/waiting/test_acquire.py",),
-    ),
-    Mutation(
-        "several rows given by other processes are trusted unchecked",
-        ACQUIRE,
-        "    if len(rows) > 1:",
-        "    if False:",
-        ("tests/waiting/test_acquire.py",),
-    ),
-    Mutation(
-        "several rows of which one has expired are trusted",
-        LOOK,
-        "rows, waiter.request.terms.ttl) < len(rows):",
-        "rows, waiter.request.terms.ttl) < 0:",
-        THE_LINE,
-    ),
-    Mutation(
-        "tickets are not renewed",
-        LINE,
-        "        self._renew(waiters, now)\n",
-        "",
-        THE_LINE,
-    ),
-    Mutation(
-        "collected rows are not renewed",
-        LINE,
-        "            if waiter.holds:\n",
-        "            if False:\n",
-        THE_LINE,
-    ),
-    Mutation(
-        "a paused waiter keeps its expired ticket",
-        LOOK,
-        "seen is None or (seen.is_waiting and seen.left <= 0):",
-        "seen is None:",
-        THE_LINE,
-    ),
-    # Leaving
-    Mutation(
-        "a leaving waiter removes a ticket with rows",
-        TICKETS,
-        'WHERE {column.fence} = %s AND {column.id} IN "',
-        'WHERE {column.fence} >= %s AND {column.id} IN "',
-        (*THE_TICKETS, *THE_LINE),
-    ),
-    Mutation(
-        "a leaving waiter keeps its rows",
-        LINE,
-        "pass_on(self._connection, waiter, given[waiter.ticket.pk])",
+        "collected rows that block each other stay",
+        "waiting/scan.py",
+        "assignment.reclaim_from_later(connection, model, selector)",
         "pass",
         THE_LINE,
-    ),
-    Mutation(
-        "a leaving waiter keeps rows given meanwhile",
-        LOOK,
-        "seen = now[pk]",
-        "tickets.remove(connection, [pk])",
-        THE_LINE,
-    ),
-    Mutation(
-        "a cancelled waiter keeps rows that came late",
-        WAITER,
-        "        if not self.outcome.serve(leases):",
-        "        if self.outcome.serve(leases) is None:",
-        ("tests/waiting/test_leaving.py",),
     ),
 )
