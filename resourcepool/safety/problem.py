@@ -190,7 +190,7 @@ TEXTS = {
     "W042 read_timeout": Text(
         'OPTIONS has no "%(fact)s": if the database server freezes, or the network drops connections silently, calls'
         " wait without a limit, whatever the timeout of acquire().",
-        'Add "read_timeout": 60, "write_timeout": 60 to OPTIONS of this database: longer than its longest statement.',
+        'Add "read_timeout": 30, "write_timeout": 30 to OPTIONS of this database: longer than its longest statement.',
     ),
     "W043": Text(_KEEPS_LOCKS, _POSTGRESQL),
     "W043 idle_transaction_timeout": Text(
