@@ -7,40 +7,41 @@ preparing; SQLite's driver does it itself.
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from django.db import DatabaseError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import setting
+from resourcepool.dialect.driver import Reply, is_plain, send
 
 MAX_PREPARED = 12  # statements per session, enough to wait and work; a server's total limit is 16,382
 MAX_COUNTED = 256  # statements per session whose uses are counted
 # Unknown name (e.g. a proxy switched the session), or a table that is altered repeatedly. Nothing was executed.
 GONE = {1243, 1615}
 REFUSED = {1295, 1461}  # this statement cannot be prepared; the server's limit is reached
-OUT_OF_SYNC = 2014  # the MySQL driver's error code for "commands out of sync"
 
 _PLACE = re.compile(r"%\((\w+)\)s|%s|%%")
 
 Params = Sequence[Any] | Mapping[str, Any]
-Result = TypeVar("Result")
 
 
 class _Plan:
     """The PREPARE and EXECUTE statements for one text.
 
     Attributes:
+        plain: the text as the driver wants it, with positional parameters.
         names: the parameters' names in the order of the text; empty if they are positional.
     """
 
-    __slots__ = ("call", "names", "prepare", "text")
+    __slots__ = ("call", "names", "plain", "prepare", "text")
 
     def __init__(self, sql: str, database: str) -> None:
         self.names: list[str] = []
         self.text = _PLACE.sub(self._mark, sql)
+        self.plain = _PLACE.sub(lambda match: "%%" if match[0] == "%%" else "%s", sql)
         # The name is unique for this text in this database, where the server executes the statement.
         name = f"resourcepool_{hashlib.sha256(f'{database} {self.text}'.encode()).hexdigest()[:24]}"
         places = ", ".join(["%s"] * self.text.count("?"))
@@ -73,45 +74,48 @@ class Session:
         prepare_after: number of uses after which a statement is prepared; short sessions prepare none.
     """
 
-    prepare_after: ClassVar[int] = 8
+    prepare_after: ClassVar[int] = 4
 
     def __init__(self, connection: BaseDatabaseWrapper, *, can_prepare: bool) -> None:
         self._cursor: Any = connection.cursor()  # opens the session
         self.driver = connection.connection
         self._connection = connection
-        self._latest: object = None  # the statement sent last
         self._uses: dict[str, int] = {}
         self._plans: dict[str, _Plan] = {}
         self._is_closed = not can_prepare
+        self._is_plain = can_prepare and is_plain(self._cursor)
 
-    def execute(self, sql: str, params: Params, read: Callable[[Any], Result]) -> Result:
-        """Send ``sql``, prepared if it is sent often, and return ``read(cursor)``."""
-        if not self._connection.execute_wrappers and (plan := self._plans.get(sql) or self._prepared(sql)):
+    def execute(self, sql: str, params: Params) -> Reply:
+        """Send ``sql``, prepared if it is sent often, and return the answer."""
+        if self._connection.execute_wrappers:
+            return self._send(sql, params)
+        if (prepared := self._plans.get(sql) or self._prepared(sql)) is not None:
             try:
-                return self._send(plan.call, plan.in_order(params), read)
+                return self._send_directly(prepared.call, prepared.in_order(params))
             except OperationalError as error:
                 if error.args[0] not in GONE:
                     raise
                 self.close()
-        return self._send(sql, params, read)
+        if not self._is_plain:
+            return self._send(sql, params)
+        plan = _plan(sql, self._connection.settings_dict["NAME"])
+        return self._send_directly(plan.plain, plan.in_order(params))
 
     def close(self) -> None:
         """Send all statements unprepared from now on."""
         self._is_closed = True
         self._plans.clear()
 
-    def _send(self, sql: str, params: Params, read: Callable[[Any], Result]) -> Result:
+    def _send_directly(self, sql: str, values: Sequence[Any]) -> Reply:
+        return send(self._connection, sql, values) if self._is_plain else self._send(sql, values)
+
+    def _send(self, sql: str, params: Params) -> Reply:
         # Removed while in use, because a signal handler that acquires or releases needs another one.
         cursor, self._cursor = self._cursor or self._connection.cursor(), None
-        self._latest = this = object()
         cursor.execute(sql, params)
-        if self._latest is not this:
-            # The driver reads the row count and the last insert id after the reply; they may belong to a statement
-            # that a signal handler sent in between.
-            raise OperationalError(OUT_OF_SYNC, "a signal handler sent a statement before the reply was read")
-        result = read(cursor.cursor.cursor)  # the driver's, because Django's takes longer
+        reply = Reply.of_cursor(cursor.cursor.cursor)
         self._cursor = cursor
-        return result
+        return reply
 
     def _prepared(self, sql: str) -> _Plan | None:
         """Prepare this text if it is sent often and the limit is not reached."""
@@ -122,7 +126,7 @@ class Session:
             return None
         plan = _plan(sql, self._connection.settings_dict["NAME"])
         try:
-            self._send(plan.prepare, [plan.text], lambda cursor: None)
+            self._send_directly(plan.prepare, [plan.text])
         except DatabaseError as error:
             if error.args[0] not in REFUSED:
                 raise

@@ -15,7 +15,7 @@ from django.db.transaction import TransactionManagementError
 from django.test import override_settings
 
 from resourcepool import dialect
-from resourcepool.dialect import prepared, statement
+from resourcepool.dialect import driver, prepared, statement
 from resourcepool.dialect.statement import SESSION
 from resourcepool.models import Proxy
 from tests.app.rows import new
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.only("mariadb"), pytest.mark.usefixtures("transactiona
 PREPARED = (
     "SELECT variable_value FROM information_schema.session_status WHERE variable_name = 'Com_stmt_prepare'"
 )
-FILES = (prepared.__file__, statement.__file__)
+FILES = (driver.__file__, prepared.__file__, statement.__file__)
 EXECUTED = PREPARED.replace("prepare'", "execute'")
 
 
@@ -250,6 +250,20 @@ def test_what_violates_a_constraint_is_an_integrity_error_as_in_django(
 
 
 @pytest.mark.usefixtures("few")
+def test_what_a_procedure_has_left_unread_does_not_cost_the_caller_the_session(
+    other: BaseDatabaseWrapper,
+) -> None:
+    """Its cursor is still open, perhaps because the lease is released while its rows are worked on."""
+    for _ in range(3):
+        send(other, "SELECT 'mine'")
+    with other.cursor() as cursor:
+        cursor.execute("BEGIN NOT ATOMIC SELECT 1; SELECT 2; SELECT 3; END")
+        assert cursor.fetchall() == ((1,),)
+        assert send(other, "SELECT 'mine'") == [("mine",)]
+    assert number(other, EXECUTED) == 2
+
+
+@pytest.mark.usefixtures("few")
 @override_settings(RESOURCEPOOL={"PREPARED_STATEMENTS": False})
 def test_a_project_can_do_without(other: BaseDatabaseWrapper) -> None:
     for _ in range(4):
@@ -272,6 +286,17 @@ def test_who_looks_on_sees_texts(other: BaseDatabaseWrapper) -> None:
 
 
 @pytest.mark.usefixtures("few")
+def test_what_django_and_the_driver_do_around_a_statement_is_left_out(
+    other: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        send(other, "SELECT %s", [1])
+    with monkeypatch.context() as patch:
+        patch.setattr(utils.CursorWrapper, "execute", None)
+        assert send(other, "SELECT %s", [2]) == [(2,)]
+
+
+@pytest.mark.usefixtures("few")
 def test_a_tool_that_traces_statements_sees_those_by_name_too(
     other: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +312,23 @@ def test_a_tool_that_traces_statements_sees_those_by_name_too(
     for _ in range(4):
         send(other, "SELECT 'traced'")
     assert seen[-2:] == [plan("SELECT 'traced'", other).call] * 2
+
+
+@pytest.mark.usefixtures("few")
+def test_a_cursor_that_somebody_has_wrapped_is_used(
+    other: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    class Wrapped(utils.CursorWrapper):
+        def execute(self, sql: str, params: Any = None) -> Any:
+            seen.append(sql)
+            return super().execute(sql, params)
+
+    monkeypatch.setattr(other, "make_cursor", lambda cursor: Wrapped(cursor, other))
+    for _ in range(4):
+        assert send(other, "SELECT %s", [1]) == [(1,)]
+    assert seen[-2:] == [plan("SELECT %s", other).call] * 2
 
 
 @pytest.mark.usefixtures("few")
