@@ -36,13 +36,13 @@ EVERYWHERE = (
     "tests/leases/test_guard.py",  # row locks of an open transaction
     "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
     "tests/leases/test_several_databases.py",  # two connections of one process
-    "tests/database/test_short_transactions.py",  # limits of one transaction, and those of the session after it
+    "tests/db/test_short_transactions.py",  # limits of one transaction, and those of the session after it
     "tests/leases/test_skip_locked.py",  # SKIP LOCKED
     "tests/leases/test_unsettled.py",  # replies that are lost on the wire
-    "tests/database/test_timeouts.py",  # an answer that does not come
-    "tests/database/test_background.py",  # a connection of a thread's own
-    "tests/database/test_open_transaction.py",  # what a transaction shows and locks
-    "tests/dialect",  # the differences themselves
+    "tests/db/test_timeouts.py",  # an answer that does not come
+    "tests/db/test_background.py",  # a connection of a thread's own
+    "tests/db/test_open_transaction.py",  # what a transaction shows and locks
+    "tests/db/dialect",  # the differences themselves
     "tests/locks/test_lock.py",  # lines, fences and hand-overs of a row whose key is a text
     "tests/locks/test_permits.py",  # several rows in one statement
     "tests/locks/test_semaphore.py",  # row locks, and row counts of each statement

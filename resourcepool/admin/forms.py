@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from resourcepool.dialect import aware
+from resourcepool.db.dialect import aware
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import DurationField, Operation, TextField
 from resourcepool.resources.state import MAX_REASON

@@ -9,8 +9,8 @@ from typing import Any
 from django.db import connections
 from django.db.models import Q
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.retry import retrying
 from resourcepool.events import sentence_for
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import all_resources

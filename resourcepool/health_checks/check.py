@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from resourcepool.database.batches import batched
+from resourcepool.db.rows import batched
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.health_checks.candidates import CHECK_REASON, Candidate, find_candidates, skip_reasons

@@ -9,9 +9,9 @@ from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.clock import monotonic
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.events import sentence_for
 from resourcepool.health_checks.candidates import Candidate
 from resourcepool.health_checks.checker import Finding

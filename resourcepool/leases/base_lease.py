@@ -13,9 +13,9 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database import background
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import OpenTransaction
+from resourcepool.clock import monotonic
+from resourcepool.db import background
+from resourcepool.db.open_transaction import OpenTransaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases.keeper import keeper

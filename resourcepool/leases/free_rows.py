@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import IntegerField
 
-from resourcepool import dialect
-from resourcepool.database.retry import fetch_rows
-from resourcepool.database.where import Where
-from resourcepool.dialect import micros
+from resourcepool.db import dialect
+from resourcepool.db.dialect import micros
+from resourcepool.db.dialect.statement import Where
+from resourcepool.db.retry import fetch_rows
 from resourcepool.leases.table import Model, table_of
 
 MAX_FREE_ROWS = 1_000  # read at once

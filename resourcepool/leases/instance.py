@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.retry import fetch_rows
-from resourcepool.dialect import cached_per_database
+from resourcepool.db.dialect import cached_per_database
+from resourcepool.db.retry import fetch_rows
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.leases.verbs import rows_of

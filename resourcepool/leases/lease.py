@@ -13,9 +13,9 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import OpenTransaction, guard_transaction
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import OpenTransaction, guard_transaction
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import (
     DatabaseUnavailable,
     LeaseFromAnotherProcess,

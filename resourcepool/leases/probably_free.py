@@ -5,8 +5,8 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.where import ANY_ROW, Where
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect.statement import ANY_ROW, Where
 from resourcepool.leases import verbs
 from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model

@@ -11,9 +11,9 @@ from typing import Any
 from django.core import signing
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden, LeaseLost
 from resourcepool.leases import shutdown, verbs

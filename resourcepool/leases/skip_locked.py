@@ -5,9 +5,9 @@ from typing import Any
 
 from django.db import connections
 
-from resourcepool.database.lock_holders import describe_lockers
-from resourcepool.database.retry import retrying
-from resourcepool.database.short_transactions import rows_locked
+from resourcepool.db.lock_holders import describe_lockers
+from resourcepool.db.retry import retrying
+from resourcepool.db.transactions import rows_locked
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.database.open_transaction import callers_blocks
-from resourcepool.database.where import ANY_ROW, Where
-from resourcepool.dialect import KeyField, micros
+from resourcepool.db import dialect
+from resourcepool.db.dialect import KeyField, micros
+from resourcepool.db.dialect.statement import ANY_ROW, Where
+from resourcepool.db.open_transaction import callers_blocks
 from resourcepool.leases.table import Model, table_of
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs

@@ -9,7 +9,8 @@ from typing import ClassVar, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, run_sync
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.request import Request
@@ -20,8 +21,6 @@ from resourcepool.locks.lockable import Reentrant
 from resourcepool.locks.models import AbstractNamed
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.registry import current_owner, holds_of, new_holder, parse_holder
-from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.models import Ticket
 

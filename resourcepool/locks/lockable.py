@@ -7,12 +7,12 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction
 
+from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease, suppress_if_raising
 from resourcepool.locks.registry import Key, current_owner, holds_of, is_task
 from resourcepool.options import Seconds
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered
 

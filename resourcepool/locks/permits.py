@@ -11,9 +11,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Min
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import candidates
 from resourcepool.leases.probably_free import FreeRowCache, claim, claim_first
@@ -22,7 +23,6 @@ from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractPermit
-from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import release_many

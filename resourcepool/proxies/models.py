@@ -9,7 +9,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool.dialect import KeyField
+from resourcepool.db.dialect import KeyField
 from resourcepool.encryption.field import EncryptedTextField, as_stored
 from resourcepool.events import Sentence, localized
 from resourcepool.exceptions import BadOption

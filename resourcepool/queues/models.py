@@ -8,9 +8,9 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, router
 from django.db.models import F
 
-from resourcepool.database.columns import seconds
-from resourcepool.database.short_transactions import fail_if_locked
-from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
+from resourcepool.db.dialect import DbNow, FenceField, KeyField, MicrosUntil
+from resourcepool.db.dialect.fields import seconds
+from resourcepool.db.transactions import fail_if_locked
 from resourcepool.events import SentenceField
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet

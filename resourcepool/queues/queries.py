@@ -6,7 +6,7 @@ from typing import Any
 from django.db import router
 from django.db.models import Q
 
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.labels import MAX_LISTED, join_names

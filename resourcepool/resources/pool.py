@@ -12,9 +12,9 @@ from django.db.models.base import ModelBase
 
 from resourcepool.clock import monotonic
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.models import AbstractLease

@@ -8,8 +8,9 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 
 from resourcepool import options
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.threads.sync_async import ASYNC, run_sync
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
@@ -24,7 +25,6 @@ from resourcepool.resources.signatures import (
     takes_count,
     wait_options,
 )
-from resourcepool.threads.sync_async import ASYNC, run_sync
 from resourcepool.translation import gettext_noop
 from resourcepool.waiting.acquire import acquire, acquire_now
 from resourcepool.waiting.lease import delivered, make_handles

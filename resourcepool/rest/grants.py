@@ -7,8 +7,9 @@ from typing import Any
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import refuse_open_transaction
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.threads.sync_async import run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
@@ -21,7 +22,6 @@ from resourcepool.resources.registry import parse_key
 from resourcepool.rest.holder_names import HolderName
 from resourcepool.rest.limits import Quota
 from resourcepool.status.snapshots import as_data, fetch_all
-from resourcepool.threads.sync_async import run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease, Source
 

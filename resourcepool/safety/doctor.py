@@ -8,7 +8,7 @@ from typing import TypeVar
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
+from resourcepool.db import dialect
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.table import Model
 from resourcepool.safety import measurements

@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.where import ANY_ROW
-from resourcepool.dialect.inspection import QueryPlan, inspector
+from resourcepool.db.dialect.statement import ANY_ROW
+from resourcepool.db.inspection import QueryPlan, inspector
 from resourcepool.leases import free_rows, verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms

@@ -27,7 +27,7 @@ _POSTGRESQL = (
 _KEEPS_LOCKS = (
     "%(fact)s is %(value)s s (0: no limit): a host that vanishes in guard() keeps its rows locked this long."
 )
-_KEY_FIELD = "Make it a resourcepool.dialect.KeyField and migrate."
+_KEY_FIELD = "Make it a resourcepool.db.dialect.KeyField and migrate."
 _FOLDED = 'The column compares by %(collation)s: "Jobs" and "jobs" can be the same key.'
 
 # Warnings that are as unsafe as errors.

@@ -5,8 +5,8 @@ import datetime
 from django.db import IntegrityError, connections, router, transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import read_clock
+from resourcepool.db.dialect import read_clock
+from resourcepool.db.retry import retrying
 from resourcepool.history.models import Event, Sample
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind

@@ -6,8 +6,8 @@ from typing import Any
 from django.db import connections
 from django.db.models import Exists, OuterRef
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import RowLocked
 from resourcepool.jobs import PRUNE
 from resourcepool.leases.lease import Lease

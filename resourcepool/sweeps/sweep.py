@@ -8,8 +8,8 @@ from django.db import connections, router
 from django.db.models import Exists, OuterRef
 from django.utils import translation
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
+from resourcepool.db.retry import retrying
 from resourcepool.elections.models import election_models
 from resourcepool.elections.term import Term
 from resourcepool.events import joined, sentence_for

@@ -13,9 +13,9 @@ from django.db import connections
 from django.db.models import F
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import guard_transaction
-from resourcepool.database.retry import retrying
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import guard_transaction
+from resourcepool.db.retry import retrying
 from resourcepool.elections.term import Term
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError

@@ -16,15 +16,15 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.threads.sync_async import Mode, never
+from resourcepool.db.threads.wakeup import periodic_wakeup
+from resourcepool.db.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant, default_holder
-from resourcepool.threads.async_wakeup import periodic_wakeup
-from resourcepool.threads.sync_async import Mode, never
 from resourcepool.waiting import assignment, tickets
 from resourcepool.waiting.lease import Source, load, make_handles, release_quietly
 from resourcepool.waiting.models import line_name

@@ -204,7 +204,7 @@ class TestPostgreSQL:
             assert codes("strange") == {"W013"}
 
     def test_a_transaction_pooler_is_detected_by_its_behaviour(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        place = "resourcepool.dialect.inspection.postgresql"
+        place = "resourcepool.db.inspection.postgresql"
         with alias("strange", OPTIONS={"options": f"-c lock_timeout=5s {IDLE}"}):
             monkeypatch.setattr(f"{place}.backend_pid", lambda _: 1)  # as behind a pooler
             assert codes("strange") == set()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from resourcepool.database.short_transactions import row_locked
+from resourcepool.db.transactions import row_locked
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.skip_locked import change_skipping_locked

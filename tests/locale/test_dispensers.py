@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import translation
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.events import sentence_for
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.status.work.dispensers import dispenser_alarms, dispensers

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import translation
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration
 from resourcepool.status.queues.alarms import queue_alarms

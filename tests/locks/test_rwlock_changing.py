@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.exceptions import (
     LeaseLost,
     NotHeld,

@@ -11,7 +11,7 @@ from django.db import connection
 
 from resourcepool.models import Proxy, QueueGroup
 from tests.app.rows import new
-from tests.database.test_short_transactions import idle_limit
+from tests.db.test_short_transactions import idle_limit
 
 pytestmark = pytest.mark.only("mysql", "postgresql")
 

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.dialect import DbLater
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.locks import Hold, Lock, Semaphore, base
 from resourcepool.locks.base import UNUSED_AFTER

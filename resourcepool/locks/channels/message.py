@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from resourcepool.db.threads.sync_async import for_asyncio
 from resourcepool.exceptions import LeaseLost
-from resourcepool.threads.async_threads import for_asyncio
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import callers_blocks
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.dialect import for_project, from_columns
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import for_project, from_columns
+from resourcepool.db.open_transaction import callers_blocks
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
 from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.models import Channel as ChannelRow

@@ -10,9 +10,8 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 
-from resourcepool import dialect
-from resourcepool.database.batches import batches
-from resourcepool.database.rows import ensure_row
+from resourcepool.db import dialect
+from resourcepool.db.rows import batches, ensure_row
 from resourcepool.exceptions import ChannelFull
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks.channels.models import Channel as ChannelRow

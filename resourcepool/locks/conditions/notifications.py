@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect, hints
-from resourcepool.database.batches import batched
-from resourcepool.database.retry import Unsettled, fetch_rows, retrying
-from resourcepool.dialect import cached_per_database
+from resourcepool import hints
+from resourcepool.db import dialect, transactions
+from resourcepool.db.dialect import cached_per_database
+from resourcepool.db.retry import Unsettled, fetch_rows, retrying
+from resourcepool.db.rows import batched
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.request import Request
@@ -142,7 +143,7 @@ class _NotifyTransaction:
 
     def send(self) -> int:
         connection, line = self._connection, line_name(self._model, self._name)
-        with dialect.short_transaction(connection):
+        with transactions.short_transaction(connection):
             rows = dialect.run(connection, self._texts.choose, [line, self._most], dialect.all_rows)
             self._chosen = [_Chosen(*columns) for columns in rows]
             for batch in batched(self._chosen, BATCH):

@@ -11,9 +11,10 @@ from typing import Any
 
 from django.db import connections
 
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import ensure_row
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import ensure_row
+from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
@@ -23,7 +24,6 @@ from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.locks.rwlock.permits import UPGRADE_PRIORITY, RWPermits
 from resourcepool.locks.rwlock.read_write import ReadLock, WriteLock
 from resourcepool.options import Seconds
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.lease import delivered, release_quietly
 
 

@@ -9,9 +9,10 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import MicrosUntil
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import Mode, never
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.request import Request
@@ -23,7 +24,6 @@ from resourcepool.locks.models import AbstractPermit, RWLockPermit
 from resourcepool.locks.permits import Permits, warn_once
 from resourcepool.locks.registry import Key
 from resourcepool.options import Seconds
-from resourcepool.threads.sync_async import Mode, never
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_grant
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from resourcepool.db.threads.sync_async import Mode
 from resourcepool.exceptions import LeaseLost, UpgradeConflict
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.lockable import Reentrant
@@ -10,7 +11,6 @@ from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import Key, current_owner, holds_of
 from resourcepool.locks.rwlock.permits import RWPermits
 from resourcepool.options import Seconds
-from resourcepool.threads.sync_async import Mode
 
 
 class RWHold(Hold):

@@ -6,7 +6,7 @@ import socket
 import threading
 from typing import Any, Self
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 
 
 class Deadline:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 
 REPORT_EVERY = 3  # heartbeats
 

@@ -11,8 +11,8 @@ from typing import Protocol, Self
 from django.db.models import F
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import guard_transaction
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import guard_transaction
 from resourcepool.exceptions import BadOption, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.lease import Lease
 from resourcepool.queues.models import Queue, Server

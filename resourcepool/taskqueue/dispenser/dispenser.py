@@ -9,8 +9,8 @@ from typing import Any, Generic
 from django.db import connections
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, for_project
+from resourcepool.db.dialect import DbNow, for_project
+from resourcepool.db.retry import retrying
 from resourcepool.options import Seconds
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.bucket import TaskBucket

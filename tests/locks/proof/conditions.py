@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.db.threads.sync_async import Mode
 from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
@@ -17,7 +18,6 @@ from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.registry import current_owner, holds_of
 from resourcepool.models import ConditionWaiter
-from resourcepool.threads.sync_async import Mode
 from resourcepool.waiting import release
 from tests.concurrency.evidence import Log
 

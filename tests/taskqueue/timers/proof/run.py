@@ -83,7 +83,7 @@ def _set(plan: Plan) -> None:
 
     from django.db import connection
 
-    from resourcepool.dialect import read_clock
+    from resourcepool.db.dialect import read_clock
     from resourcepool.models import Timer
 
     start, step = read_clock(connection), plan.over / plan.timers
