@@ -177,7 +177,7 @@ class TestPostgreSQL:
 
     @pytest.mark.parametrize("name", ["connect_timeout", "tcp_user_timeout", "keepalives_idle"])
     def test_a_connection_without_a_limit(self, name: str) -> None:
-        with alias("strange", OPTIONS={name: 0}):
+        with alias("strange", OPTIONS={name: None}):
             assert codes("strange") == {"W042"}
 
     def test_transactions_that_may_idle_for_ever(self) -> None:

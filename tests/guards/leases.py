@@ -53,7 +53,7 @@ LEASES = (
     ),
     Mutation(
         "the fences of a row that is made again",
-        "db/dialect/expressions.py",
+        "db/dialect/fields.py",
         "return DbMicros() if add and (value == 0 or not model_instance._state.adding) else value",
         "return value",
         ("tests/leases/test_recreated_rows.py",),

@@ -89,11 +89,14 @@ class TestALockedRow:
             cursor.execute("DROP USER IF EXISTS blind@'%'")
             cursor.execute("CREATE USER blind@'%' IDENTIFIED BY 'blind'")
             cursor.execute(f"GRANT ALL ON `{connection.settings_dict['NAME']}`.* TO blind@'%'")
-        for name in ("USER", "PASSWORD"):
-            monkeypatch.setitem(connections.settings["default"], name, "blind")
         try:
-            (found,) = lockers("default", Proxy, [row.pk])
+            with monkeypatch.context() as patch:
+                for name in ("USER", "PASSWORD"):
+                    patch.setitem(connection.settings_dict, name, "blind")
+                connection.close()
+                (found,) = lockers("default", Proxy, [row.pk])
         finally:
+            connection.close()
             with connection.cursor() as cursor:
                 cursor.execute("DROP USER blind@'%'")
         assert (found.id, found.session) == (row.pk, None)

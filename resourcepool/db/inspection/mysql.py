@@ -1,7 +1,9 @@
 """Inspects MariaDB and MySQL."""
 
 import contextlib
+import random
 import re
+import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -17,6 +19,9 @@ IDLE = ("idle_transaction_timeout", "wait_timeout")  # MySQL has only the second
 OPTIONS = ("connect_timeout", "read_timeout")
 TEXTS = ("character_set_client", "character_set_database", "innodb_default_row_format")
 TREE_STEP = re.compile(r"-> [A-Za-z -]*(?:scan|lookup) on (\w+)(?: using (\w+))?")
+# Queries for the holders of locks, and seconds before each, at random: the server refreshes its answer only after a
+# tenth of a second without queries, so clients that query in turn at a fixed pace would see an old answer for ever.
+TRIES, PAUSES = 3, (0.12, 0.3)
 # Sessions whose transaction has locked rows; docs/operations/databases.md shows it to operators.
 LOCK_HOLDERS = """
     SELECT one.id, one.host, one.command, one.time
@@ -111,11 +116,17 @@ class MySQLInspector(Inspector):
         rows = f"SELECT {pk} FROM {table} WHERE {pk} IN ({places})"  # noqa: S608 (quoted names)
         unlocked = {key for (key,) in self._rows(f"{rows} FOR UPDATE SKIP LOCKED", [*keys])}
         locked = [key for (key,) in self._rows(rows, [*keys]) if key not in unlocked]
-        holders: list[Any] = []
-        with contextlib.suppress(DatabaseError):  # this user has no permission
-            holders = self._rows(LOCK_HOLDERS) if locked else []
         # The server does not say who locks which row, except to those who wait for it.
-        return dict.fromkeys(locked, _session(*holders[0]) if len(holders) == 1 else None)
+        return dict.fromkeys(locked, self._only_holder() if locked else None)
+
+    def _only_holder(self) -> Session | None:
+        """Return the session that has locked rows, if there is one and this user may see it."""
+        with contextlib.suppress(DatabaseError):  # no permission
+            for _ in range(TRIES):
+                time.sleep(random.uniform(*PAUSES))  # noqa: S311 (no secret)
+                if len(holders := self._rows(LOCK_HOLDERS)) == 1:
+                    return _session(*holders[0])
+        return None
 
     @property
     def _is_mariadb(self) -> bool:
