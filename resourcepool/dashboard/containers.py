@@ -7,9 +7,11 @@ from typing import Any
 from django.utils.text import capfirst
 
 from resourcepool.dashboard.links import Links
+from resourcepool.status.badge import Level
 from resourcepool.status.system import Figure, NamedSystem, Panel
 
 TEMPLATE = "resourcepool/dashboard/system.html"
+CSS = {Level.WARN: "late", Level.BAD: "dead"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,13 @@ class Drawn:
         template: "": there is nothing to show.
         panel: the data, for the template.
         read: {name of a system: its statuses}, for the alarms.
+        sections: (HTML id, title) of each of its sections.
     """
 
     template: str
     panel: Any
     read: Mapping[str, Any] = field(default_factory=dict)
+    sections: Sequence[tuple[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class Row:
         id: HTML id of its link.
         status: its status, as read from the database.
         url: its page; "": none.
-        state: CSS class: "up", "late" (paused) or "dead" (something is wrong).
+        state: CSS class: "up", "late" or "dead", by the gravity of its state.
         links: the URLs of its lists by name; "": none.
     """
 
@@ -75,7 +79,7 @@ def draw(system: NamedSystem, declared: Panel, links: Links, visible: Set[Any]) 
     html_id = declared.html_id or f"rp-{system.name}"
     all_url = links.changelist(system.reader.model) if after else ""
     panel = ContainerPanel(declared, html_id, _columns(system), rows, bool(after), all_url)
-    return Drawn(TEMPLATE if rows else "", panel, {system.name: statuses})
+    return Drawn(TEMPLATE if rows else "", panel, {system.name: statuses}, [(html_id, declared.title)])
 
 
 def _columns(system: NamedSystem) -> list[tuple[str, Figure]]:
@@ -87,11 +91,10 @@ def _columns(system: NamedSystem) -> list[tuple[str, Figure]]:
 
 
 def _row(links: Links, system: NamedSystem, declared: Panel, number: int, status: Any) -> Row:
-    state = "late" if getattr(status, "is_paused", False) else "dead" if declared.is_wrong(status) else "up"
     urls = {
         rows.name: links.changelist(rows.model, **rows.filters_of(system.word, status.name))
         for figure in system.figures
         if (rows := figure.rows)
     }
     page = links.change_page(system.reader.model, status.name)
-    return Row(f"{declared.id_prefix}{number}", status, page, state, urls)
+    return Row(f"{declared.id_prefix}{number}", status, page, CSS.get(status.badge.level, "up"), urls)

@@ -1,10 +1,10 @@
 """Short transactions: how long a statement waits for a locked row, and how long the session may idle."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from django.db import DatabaseError, InterfaceError, connections, transaction
+from django.db import DatabaseError, InterfaceError, connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.db import dialect
@@ -101,6 +101,62 @@ def fail_if_locked(using: str) -> Iterator[None]:
         if is_outermost and dialect.error_kind(connection, error) is ErrorKind.BUSY:
             raise row_locked(using) from error
         raise
+
+
+def unlocked(connection: BaseDatabaseWrapper, model: type[models.Model], pks: Sequence[Any]) -> set[Any]:
+    """Return the primary keys in ``pks`` whose rows no transaction locks now."""
+    if not connection.features.has_select_for_update_skip_locked:
+        return set()
+    rows: Any = models.QuerySet(model=model, using=connection.alias).filter(pk__in=pks)
+
+    def read() -> set[Any]:
+        with short_transaction(connection):
+            return set(rows.select_for_update(skip_locked=True).values_list("pk", flat=True).all())
+
+    # If the whole table is locked, do not wait again: the caller may have to renew leases in other tables.
+    return retrying(connection, read, busy=set)
+
+
+def change_skipping_locked(
+    using: str,
+    model: type[models.Model],
+    chunks: Iterable[Sequence[Any]],
+    change: Callable[[Sequence[Any], bool], int],
+) -> int:
+    """Apply ``change`` to one chunk of primary keys at a time, skipping locked rows.
+
+    It waits for a locked row only once, however many rows are locked.
+
+    Args:
+        change: called with primary keys and whether to skip locked rows; returns the number of changed rows, and
+            raises RowLocked (see ``run_short_transaction``).
+
+    Returns:
+        The number of changed rows.
+
+    Raises:
+        RowLocked: some rows were locked; the others were changed.
+    """
+    done, locked = 0, set[Any]()
+    for chunk in chunks:
+        if not locked:
+            try:
+                done += change(chunk, False)
+                continue
+            except RowLocked:
+                pass
+        free = unlocked(connections[using], model, chunk)
+        rows: Any = models.QuerySet(model=model, using=using).filter(pk__in=chunk).values_list("pk", flat=True)
+        locked |= set(retrying(connections[using], rows.all().__iter__)) - free
+        if not free:
+            continue
+        try:
+            done += change([pk for pk in chunk if pk in free], True)
+        except RowLocked:  # e.g. a row of another table that changes together with one of these
+            locked |= free
+    if locked:
+        raise rows_locked(using, len(locked), done, describe_lockers(using, model, locked))
+    return done
 
 
 def row_locked(using: str, lockers: str = "") -> RowLocked:

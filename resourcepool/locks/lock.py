@@ -13,8 +13,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, run_sync
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.lockable import Reentrant
@@ -89,7 +88,7 @@ class Lock(Named, Reentrant[Hold]):
             return
         del mine[key]  # atomic: after an interruption before it, release() can be called again
         hold.count = 0
-        await mode.call(hold.leases[0]._release_or_expire)
+        await mode.call(hold.leases[0].release)
 
     # For conditions
 

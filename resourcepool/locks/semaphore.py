@@ -15,8 +15,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, in_thread, run_sync
 from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import TTL
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lockable import Lockable

@@ -1098,6 +1098,7 @@ class Migration(migrations.Migration):
                             ("deleted", "deleted"),
                             ("missed", "missed"),
                             ("resized", "resized"),
+                            ("snoozed", "alarm snoozed"),
                         ],
                         max_length=12,
                         verbose_name="event",

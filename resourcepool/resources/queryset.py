@@ -11,12 +11,11 @@ from resourcepool import options
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.db.rows import batched, for_update
-from resourcepool.db.transactions import run_short_transaction
+from resourcepool.db.transactions import change_skipping_locked, run_short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.skip_locked import change_skipping_locked
 from resourcepool.options import Seconds
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import EventKind, RowEvent, emit

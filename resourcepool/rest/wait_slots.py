@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from resourcepool.conf import rest_waits
 from resourcepool.db.threads.daemon import per_process
 from resourcepool.exceptions import AcquireTimeout
-from resourcepool.leases.request import Request as LeaseRequest
+from resourcepool.leases.terms import Request as LeaseRequest
 from resourcepool.rest.errors import retry_delay
 
 

@@ -12,14 +12,20 @@ from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
-from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind, about_row
+from resourcepool.status.badge import NO_READER, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 MAX_SUBSCRIPTIONS = 2_000  # durable, the furthest behind
 MAX_SUBSCRIPTIONS_SHOWN = 5
+
+LOSING = Badge(Level.BAD, "losing", gettext_lazy("losing messages"))
+LAGGING = Badge(Level.BAD, "lagging", gettext_lazy("lagging"))
+QUIET = Badge(Level.IDLE, "quiet", gettext_lazy("no new messages"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class SubscriptionStatus:
         unread: number of unread messages, including removed ones. ``lost``: number of removed ones.
         behind: age of the oldest unread message, in seconds.
         missed: number of messages reported as missed so far.
+        pk: its primary key; None for users who may not see subscriptions.
     """
 
     name: str
@@ -42,6 +49,7 @@ class SubscriptionStatus:
     behind: float
     lost: int
     missed: int
+    pk: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +70,24 @@ class ChannelStatus(ReasonsMixin):
     listeners: int
     subscriptions: tuple[SubscriptionStatus, ...]
 
-    ALSO = ("unread", "explanation")
+    ALSO = ("unread", "status", "explanation")
 
     @property
     def unread(self) -> int:
         """Unread messages of the subscription that is furthest behind."""
         return max((subscription.unread for subscription in self.subscriptions), default=0)
+
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``."""
+        is_read = self.listeners or any(one.holder for one in self.subscriptions)
+        states = (
+            (any(one.lost for one in self.subscriptions), LOSING),
+            (self.explanation, LAGGING),
+            (not is_read, NO_READER),
+            (self.published, WORKING),
+        )
+        return next((badge for applies, badge in states if applies), QUIET)
 
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
@@ -80,7 +100,7 @@ class ChannelStatus(ReasonsMixin):
 
     def redacted(self) -> "ChannelStatus":
         """Return it without names and holders, for users who may not see subscriptions."""
-        nameless = tuple(replace(one, name="", holder="") for one in self.subscriptions)
+        nameless = tuple(replace(one, name="", holder="", pk=None) for one in self.subscriptions)
         return replace(self, subscriptions=nameless)
 
 
@@ -89,13 +109,16 @@ def channel_alarms(channels: Sequence[ChannelStatus], late: float) -> Iterator[A
     for channel in channels:
         about = ABOUT_CHANNELS % channel.name
         for one in channel.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
-            values = {"name": one.name or "?", "late": duration(one.behind)}
+            values, row = (
+                {"name": one.name or "?", "late": duration(one.behind)},
+                about_row(Subscription, one.pk),
+            )
             if one.lost:
                 text = _("messages removed before subscription %(name)s read them: %(count)d.")
-                yield Alarm(AlarmKind.MISSED_MESSAGES, about, text % {**values, "count": one.lost})
+                yield Alarm(AlarmKind.MISSED_MESSAGES, about, text % {**values, "count": one.lost}, **row)
             elif one.behind > late:
                 text = _("subscription %(name)s has unread messages: %(unread)d, the oldest for %(late)s.")
-                yield Alarm(AlarmKind.LAGGING, about, text % {**values, "unread": one.unread})
+                yield Alarm(AlarmKind.LAGGING, about, text % {**values, "unread": one.unread}, **row)
 
 
 def _annotated(channels: Any) -> Any:
@@ -142,6 +165,7 @@ def _status(row: Any, listeners: int, subscriptions: Sequence[Any]) -> ChannelSt
                 behind=one.behind or 0.0,
                 lost=max(0, min(first - 1, row.last) - one.cursor),
                 missed=one.missed,
+                pk=one.pk,
             )
             for one in subscriptions
         ),

@@ -11,7 +11,9 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
+from resourcepool.status.sections import INTERNALS
 from resourcepool.status.status_reader import StatusReader
+from resourcepool.translation import gettext_lazy as _
 
 
 class Unit(Enum):
@@ -72,6 +74,9 @@ class Figure:
 text, count, seconds, age = (partial(Figure, unit) for unit in (Unit.TEXT, Unit.COUNT, Unit.SECONDS, Unit.AGO))
 
 
+STATUS = text(_("status"), lambda one: str(one.badge.label))
+
+
 def counts(value: Callable[[Any], Any], heading: Any, rows: RowList | None = None) -> Figure:
     """Return a figure of several counts that only the dashboard shows."""
     return Figure(Unit.COUNTS, "", value, rows, heading=heading)
@@ -93,7 +98,6 @@ class Panel:
         id_prefix: of the HTML ids of its links. ``html_id``: of the title; "": "rp-" and the name of the system.
         css: CSS class of the table, besides the usual one.
         details: the model that a user must be allowed to view to see names and errors in a status; None: any user.
-        is_wrong: whether a status is marked as wrong.
     """
 
     title: Any
@@ -104,7 +108,6 @@ class Panel:
     html_id: str = ""
     css: str = ""
     details: Any = None
-    is_wrong: Callable[[Any], bool] = attrgetter("explanation")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -121,6 +124,9 @@ class System:
         alarms: returns the alarms of all statuses; None: there are none.
         subject: of its alarms, an ``ABOUT_`` text.
         alarm_lists: the list that an alarm of this kind links to; None: the other kinds.
+        alarm_operations: the operations that most likely end an alarm of this kind, by name; on the row that the alarm
+            is about, or on the list that it links to.
+        section: of the index of the admin.
         panel: on the dashboard; None: none, or a special one (``dashboard.panels``).
     """
 
@@ -133,7 +139,20 @@ class System:
     alarms: Callable[[Any, Thresholds], Iterable[Alarm]] | None = None
     subject: str = ""
     alarm_lists: Mapping[AlarmKind | None, RowList] = field(default_factory=dict)
+    alarm_operations: Mapping[AlarmKind, tuple[str, ...]] = field(default_factory=dict)
+    section: Any = INTERNALS
     panel: Panel | None = None
+
+    @property
+    def models(self) -> set[Any]:
+        """The models of all its rows."""
+        lists = [*self.alarm_lists.values(), *(figure.rows for figure in self.figures)]
+        return {*self.viewed, *self.details, *(rows.model for rows in lists if rows)}
+
+    @property
+    def plural(self) -> str:
+        """The users' word for all of its rows, in their language."""
+        return str(self.viewed[0]._meta.verbose_name_plural)
 
     def list_of_alarm(self, kind: AlarmKind, name: str) -> tuple[Any, dict[str, str]]:
         """Return the model and the filters of the list that an alarm about ``name`` links to."""
@@ -146,6 +165,7 @@ class NamedSystem(System):
     """A system with rows that are known by name: commands, REST and the dashboard list them in pages.
 
     Attributes:
+        figures: the name first; the status is added after it.
         reader: reads their statuses.
         none_yet: what commands say while there is no row.
         parts: (attribute of a status with its parts, the figures of these): commands show them for a single row.
@@ -166,4 +186,5 @@ class NamedSystem(System):
 
     def __post_init__(self) -> None:
         self.word, self.read = self.reader.word, self.reader.named
+        self.figures = (self.figures[0], STATUS, *self.figures[1:])
         self.name, self.viewed = f"{self.word}s", (self.reader.model,)

@@ -36,7 +36,7 @@ def test_each_dispenser_has_a_line_with_links_and_why_nothing_is_handed_out(admi
     assert "&lt;b&gt;" in said
     assert "<b>" not in said
     assert "rp-server-dead" not in said
-    assert '<td colspan="8"><small>it has no unfinished tasks</small></td>' in said
+    assert '<td colspan="9"><small>it has no unfinished tasks</small></td>' in said
     assert reverse(LIST) + "?dispenser=%3Cb%3E&amp;state=ready" in said
 
 
@@ -55,8 +55,9 @@ def test_alarms_lead_to_the_tasks_that_they_are_about(admin_client: Client) -> N
     failed("b")
     DispenserTask.objects.filter(key="a").update(added_at=DbLater(-7_200))
     page = shown(admin_client)
-    for state in ("ready", "failed"):
-        assert f'href="{reverse(LIST)}?dispenser=reviews&amp;state={state}">Show' in page
+    page_of_it = reverse("admin:resourcepool_dispenser_change", args=["reviews"])
+    for address in (f"{reverse(LIST)}?dispenser=reviews&amp;state=failed", page_of_it):
+        assert f'href="{address}">dispenser: reviews</a>' in page
 
 
 def test_who_may_not_see_dispensers_sees_none_of_them(client: Client, django_user_model: Any) -> None:

@@ -10,8 +10,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db.dialect import DbLater
 from resourcepool.db.dialect.statement import Where
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit, Ticket
 from resourcepool.waiting import handover, tickets

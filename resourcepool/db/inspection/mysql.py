@@ -128,6 +128,11 @@ class MySQLInspector(Inspector):
                     return _session(*holders[0])
         return None
 
+    def sessions(self) -> tuple[int, int] | None:
+        ((_name, used),) = self._rows("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+        ((most,),) = self._rows("SELECT @@max_connections")
+        return int(used), int(most)
+
     @property
     def _is_mariadb(self) -> bool:
         return bool(self.connection.mysql_is_mariadb)  # type: ignore[attr-defined]

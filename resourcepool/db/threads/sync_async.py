@@ -121,6 +121,9 @@ def _log_failure(task: asyncio.Task[None]) -> None:
         logger.info("a call that no task waits for failed: %s", error)
 
 
+USE_ASYNC = "in a task, await the async method: the same name with the prefix a"
+
+
 def never() -> bool:
     """Return False; the default ``stop`` condition."""
     return False
@@ -162,7 +165,7 @@ class Mode:
 SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
 
 
-@async_unsafe("in a task, await the async method: the same name with the prefix a")
+@async_unsafe(USE_ASYNC)
 def run_sync(
     work: Callable[Concatenate[Mode, Params], Coroutine[Any, Any, Result]],
     *args: Params.args,

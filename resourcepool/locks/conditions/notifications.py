@@ -15,9 +15,8 @@ from resourcepool.db.retry import Unsettled, fetch_rows, retrying
 from resourcepool.db.rows import batched
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import table_of
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractNotification
@@ -62,7 +61,7 @@ def consume(notified: NotificationLeases) -> None:
     """Remove notifications that had their effect; those that cannot be removed pass to other waiters."""
     for lease in notified:
         lease.is_consumed = True
-        lease._release_or_log()
+        lease._release_quietly()
 
 
 def pass_on_unconsumed(notified: NotificationLeases) -> int:
@@ -71,7 +70,7 @@ def pass_on_unconsumed(notified: NotificationLeases) -> int:
     for lease in notified:
         lease.is_consumed = False
         try:
-            lease._release_or_expire()
+            lease.release()
         except LeaseLost:
             removed += 1
         except DatabaseUnavailable as error:

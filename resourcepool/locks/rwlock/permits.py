@@ -15,9 +15,8 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.threads.sync_async import Mode, never
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import TTL
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import AbstractPermit, RWLockPermit

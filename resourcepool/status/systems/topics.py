@@ -1,10 +1,11 @@
 """What the surfaces show of the topics of timers."""
 
 from resourcepool.status.alarm import ABOUT_TIMERS, AlarmKind
+from resourcepool.status.sections import WORK
 from resourcepool.status.system import NamedSystem, Panel, RowList, count, gauge, seconds, text
 from resourcepool.status.systems.streams import FINISHED
 from resourcepool.status.work.timers import TOPICS, timer_alarms
-from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode
+from resourcepool.taskqueue.timers.models import Timer, TimerNode
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
 
@@ -28,11 +29,17 @@ SYSTEM = NamedSystem(
     ),
     none_yet=gettext_noop("No timers or topics yet: the first timer creates its topic."),
     alarms=lambda statuses, limits: timer_alarms(statuses, limits.late_timer),
+    section=WORK,
     subject=ABOUT_TIMERS,
     alarm_lists={
         AlarmKind.UNCLAIMED_TIMERS: RowList("handed", Timer, {"status": "handed"}),
         AlarmKind.DEAD_TIMERS: DEAD,
         None: DUE,
+    },
+    alarm_operations={
+        AlarmKind.DEAD_TIMERS: ("retry", "discard"),
+        AlarmKind.NO_NODE: ("pause",),
+        AlarmKind.LATE_TIMERS: ("cancel",),
     },
     panel=Panel(
         _("Timers"),
@@ -42,6 +49,5 @@ SYSTEM = NamedSystem(
         html_id="rp-timers",
         css="rp-topics",
         details=Timer,
-        is_wrong=lambda status: bool(status.explanation or status.late > LATE_AFTER),
     ),
 )

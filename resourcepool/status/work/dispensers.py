@@ -10,17 +10,22 @@ from django.db.models import Case, When
 
 from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.db.rows import count_and_min, count_groups
-from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind, about_row
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext_lazy, ngettext
 
 MAX_COUNTED = 10_000  # tasks, or buckets; to count more would take too long
 State = DispenserTask.State
+
+NO_WORKER = Badge(Level.BAD, "no_worker", gettext_lazy("no worker"))
+ALL_ASSIGNED = Badge(Level.BUSY, "all_assigned", gettext_lazy("all assigned"))
+ONLY_FAILED = Badge(Level.BAD, "only_failed", gettext_lazy("only failed tasks"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,18 @@ class DispenserStatus(ReasonsMixin):
     failed: int
     done: int
     rebuilt: float | None
+
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``."""
+        states = (
+            (self.is_paused, PAUSED),
+            ((self.depth or self.assigned) and not self.live, NO_WORKER),
+            (self.depth, WORKING),
+            (self.assigned, ALL_ASSIGNED),
+            (self.failed, ONLY_FAILED),
+        )
+        return next((badge for applies, badge in states if applies), IDLE)
 
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
@@ -86,7 +103,7 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             are handed out: the score of this one allows it to wait.
     """
     for one in statuses:
-        about = ABOUT_DISPENSERS % one.name
+        about, row = ABOUT_DISPENSERS % one.name, about_row(Dispenser, one.name)
         if one.failed:
             text = ngettext(
                 "%(count)d task has failed. Retry or discard it.",
@@ -101,9 +118,8 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             quiet = one.quiet or 0.0
             if one.assigned and one.expired and not one.live and quiet > oldest:
                 text = _("no task has been handed out for %(age)s (%(reason)s).")
-                yield Alarm(
-                    AlarmKind.LATE_TASKS, about, text % {"age": duration(quiet), "reason": one.explanation}
-                )
+                text %= {"age": duration(quiet), "reason": one.explanation}
+                yield Alarm(AlarmKind.LATE_TASKS, about, text, **row)
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:
@@ -111,7 +127,7 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             if one.explanation:
                 text = _("no task has been handed out for %(age)s (%(reason)s); ready: %(count)d.")
             values = {"age": duration(idle), "count": one.depth, "reason": one.explanation}
-            yield Alarm(AlarmKind.LATE_TASKS, about, text % values)
+            yield Alarm(AlarmKind.LATE_TASKS, about, text % values, **row)
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserStatus]:

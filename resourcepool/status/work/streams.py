@@ -11,17 +11,25 @@ from django.db.models import Count, OuterRef, Subquery
 from resourcepool.db.rows import count_groups
 from resourcepool.elections.models import selector
 from resourcepool.events import localized
-from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind, about_row
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
 from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext_lazy, ngettext
 from resourcepool.waiting.models import Ticket
 
 MAX_COUNTED = 10_000  # tasks; to count more would take too long
 State = Task.State
+
+INVALID = Badge(Level.BAD, "invalid", gettext_lazy("invalid settings"))
+BLOCKED = Badge(Level.BAD, "blocked", gettext_lazy("blocked"))
+PARTLY_BLOCKED = Badge(Level.BAD, "partly_blocked", gettext_lazy("partly blocked"))
+NO_CONSUMER = Badge(Level.BAD, "no_consumer", gettext_lazy("no consumer"))
+NO_HANDLER = Badge(Level.WARN, "no_handler", gettext_lazy("waiting for a handler"))
+RETRYING = Badge(Level.WARN, "retrying", gettext_lazy("waiting for a retry"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,7 @@ class FirstTask:
         key, type, outcome: "" for users without the permission to view tasks.
         waits: time until it may be tried again; 0: now.
         runs: how long it has been running; None: it is not running.
+        pk: its primary key; None for users without that permission.
     """
 
     key: str
@@ -41,6 +50,13 @@ class FirstTask:
     age: float
     waits: float
     runs: float | None
+    pk: int | None = None
+
+    @property
+    def lacks_handler(self) -> bool:
+        """Whether no consumer has a handler for its type."""
+        is_due = self.state == State.READY and not self.waits
+        return is_due and getattr(self.outcome, "code", "") == "no_handler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,23 @@ class StreamStatus(ReasonsMixin):
     failed: int
     wrong: str = ""
 
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``; a blocked stream is blocked with or without a consumer."""
+        first = self.first
+        alone = first if self.lanes == 1 else None
+        states = (
+            (self.is_paused, PAUSED),
+            (self.wrong, INVALID),
+            (self.is_blocked, BLOCKED),
+            (first and not self.leader, NO_CONSUMER),
+            (self.blocked, PARTLY_BLOCKED),
+            (alone and alone.waits, RETRYING),
+            (alone and alone.lacks_handler, NO_HANDLER),
+            (first, WORKING),
+        )
+        return next((badge for applies, badge in states if applies), IDLE)
+
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
         first = self.first
@@ -86,11 +119,7 @@ class StreamStatus(ReasonsMixin):
         if self.is_blocked:
             text = _("blocked by task %(key)s: %(outcome)s. Retry or discard the task")
             yield (text if first.key else _("blocked by a task")) % values
-        if (
-            first.state == State.READY
-            and not first.waits
-            and getattr(first.outcome, "code", "") == "no_handler"
-        ):
+        if first.lacks_handler:
             yield _("task %(key)s waits for a consumer with a handler for its type: %(outcome)s") % values
         if first.waits:
             text = _("task %(key)s will be retried in %(time)s; last error: %(outcome)s")
@@ -103,14 +132,14 @@ class StreamStatus(ReasonsMixin):
 
     def redacted(self) -> "StreamStatus":
         """Return this status without key, type and error of the first task, for users who may not view tasks."""
-        first = self.first and replace(self.first, key="", type="", outcome="")
+        first = self.first and replace(self.first, key="", type="", outcome="", pk=None)
         return replace(self, first=first)
 
 
 def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
     """Yield the alarms of these streams; ``oldest``: the age in seconds from which the first task is late."""
     for one in statuses:
-        about = ABOUT_STREAMS % one.name
+        about, row = ABOUT_STREAMS % one.name, about_row(Task, one.first and one.first.pk)
         if one.dead:
             text = ngettext(
                 "%(count)d task failed for good and waits for an operator: retry or discard it.",
@@ -128,15 +157,15 @@ def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[A
         if one.first is None or one.is_paused:
             continue
         if not one.leader or one.is_blocked:
-            yield Alarm(
-                AlarmKind.BLOCKED if one.leader else AlarmKind.NO_CONSUMER, about, _("%s.") % one.explanation
-            )
+            kind = AlarmKind.BLOCKED if one.leader else AlarmKind.NO_CONSUMER
+            row = row if one.is_blocked else about_row(Stream, one.name)
+            yield Alarm(kind, about, _("%s.") % one.explanation, **row)
         elif one.first.age > oldest:
             values = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
             text = _("the first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
             if not one.first.key:
                 text = _("the first task is %(age)s old; unfinished: %(count)d.")
-            yield Alarm(AlarmKind.LATE_TASKS, about, f"{text % values} {one.explanation}".rstrip())
+            yield Alarm(AlarmKind.LATE_TASKS, about, f"{text % values} {one.explanation}".rstrip(), **row)
 
 
 def _annotated(rows: Any) -> Any:
@@ -184,15 +213,16 @@ def _status(
 
 
 def _firsts(tasks: Any) -> dict[str, FirstTask]:
-    columns = ("stream_id", "key", "type", "state", "outcome")
+    columns = ("stream_id", "pk", "key", "type", "state", "outcome")
     moments = (Since("submitted_at"), Until("busy_before"), Since("started_at"))
     return {
         stream: FirstTask(
             *(key, kind, state, outcome, age),
             waits=max(0.0, waits) if state == State.READY else 0.0,
             runs=ran if state == State.RUNNING else None,
+            pk=pk,
         )
-        for stream, key, kind, state, outcome, age, waits, ran in tasks.values_list(*columns, *moments)
+        for stream, pk, key, kind, state, outcome, age, waits, ran in tasks.values_list(*columns, *moments)
     }
 
 

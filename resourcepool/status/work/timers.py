@@ -11,16 +11,17 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.db.rows import count_groups, count_groups_since
 from resourcepool.labels import format_labels
-from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Until, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.claims import RESEND_AFTER
-from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
+from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
 from resourcepool.taskqueue.timers.rules import CANARY, is_enough
 from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext_lazy, ngettext
 
 MAX_NODES = 1_000
 MAX_COUNTED = 10_000  # timers; to count more would take too long
@@ -28,6 +29,11 @@ MAX_NAMES = 5  # in a reason
 BY_INDEX = (NullInOrder("finished_at"), "busy_before")
 COLUMNS = ("state", "is_due", "has_fired", "is_handed")
 State = Timer.State
+
+NO_NODE = Badge(Level.BAD, "no_node", gettext_lazy("no node"))
+UNCLAIMED = Badge(Level.BAD, "unclaimed", gettext_lazy("not claimed"))
+LATE = Badge(Level.BAD, "late", gettext_lazy("late"))
+WAITING = Badge(Level.IDLE, "waiting", gettext_lazy("nothing due"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,7 @@ class FirstTimer:
         name, outcome: "" for users without the permission to view timers.
         due_in: seconds until it may begin; negative: since when it has been due.
         is_handed: whether it was handed over to another process, which has not claimed it yet.
+        pk: its primary key; None for users without that permission.
     """
 
     name: str
@@ -45,6 +52,7 @@ class FirstTimer:
     outcome: str
     due_in: float
     is_handed: bool
+    pk: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,7 @@ class TopicStatus(ReasonsMixin):
     handed: int
     unclaimed: float
 
-    ALSO = ("late", "next_in", "explanation")
+    ALSO = ("late", "next_in", "status", "explanation")
 
     @property
     def late(self) -> float:
@@ -88,6 +96,19 @@ class TopicStatus(ReasonsMixin):
     def next_in(self) -> float | None:
         """The time until the next timer is due; None: it is due or handed over, or there is none."""
         return self.first.due_in if self.first and self.first.due_in > 0 and not self.first.is_handed else None
+
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``."""
+        states = (
+            (self.is_paused, PAUSED),
+            (self.first and not self.nodes, NO_NODE),
+            (self.unclaimed > RESEND_AFTER, UNCLAIMED),
+            (self.late > LATE_AFTER, LATE),
+            (self.due or self.running or self.done, WORKING),
+            (self.first, WAITING),
+        )
+        return next((badge for applies, badge in states if applies), IDLE)
 
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
@@ -114,7 +135,7 @@ class TopicStatus(ReasonsMixin):
 
     def redacted(self) -> "TopicStatus":
         """Return this status without name and error of the first timer, for users who may not view timers."""
-        return replace(self, first=self.first and replace(self.first, name="", outcome=""))
+        return replace(self, first=self.first and replace(self.first, name="", outcome="", pk=None))
 
 
 def timer_alarms(statuses: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
@@ -135,13 +156,13 @@ def timer_alarms(statuses: Sequence[TopicStatus], late: float) -> Iterator[Alarm
         if not one.due:
             continue
         if not one.nodes:
-            yield Alarm(AlarmKind.NO_NODE, about, _("%s.") % one.explanation)
+            yield Alarm(AlarmKind.NO_NODE, about, _("%s.") % one.explanation, **about_row(Topic, one.name))
         elif one.late > late:
             values = {"name": one.first.name, "late": duration(one.late), "count": one.due}
             text = _("timer %(name)s is %(late)s late; due: %(count)d.")
             if not one.first.name:
                 text = _("the first timer is %(late)s late; due: %(count)d.")
-            yield Alarm(AlarmKind.LATE_TIMERS, about, text % values)
+            yield Alarm(AlarmKind.LATE_TIMERS, about, text % values, **about_row(Timer, one.first.pk))
 
 
 def _annotated(rows: Any) -> Any:
@@ -184,10 +205,10 @@ def _as_number(condition: Q) -> Case:
 
 
 def _firsts(timers: Any) -> dict[str, FirstTimer]:
-    columns = timers.values_list("topic_id", "name", "state", "outcome", Until("busy_before"), "holder")
+    columns = timers.values_list("topic_id", "pk", "name", "state", "outcome", Until("busy_before"), "holder")
     return {
-        topic: FirstTimer(name, state, outcome, due_in, is_handed=state == State.PENDING and holder != "")
-        for topic, name, state, outcome, due_in, holder in columns
+        topic: FirstTimer(name, state, outcome, due_in, state == State.PENDING and holder != "", pk)
+        for topic, pk, name, state, outcome, due_in, holder in columns
     }
 
 
