@@ -4,6 +4,7 @@ import logging
 import weakref
 from asyncio import AbstractEventLoop as Loop
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from django.db import connections
@@ -108,7 +109,7 @@ def claim(
         return make_handles(source, connection.alias, request, grants, loop)
 
 
-def limited(request: Request) -> statement_timeout:
+def limited(request: Request) -> AbstractContextManager[None]:
     """Limit statements, so that none delays the caller much beyond its timeout."""
     return statement_timeout(min(STATEMENT_TIMEOUT, request.timeout + TIMEOUT_GRACE))
 
