@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.where import Where
-from resourcepool.dialect import KeyField
+from resourcepool.db.dialect import KeyField
+from resourcepool.db.dialect.statement import Where
 from resourcepool.leases.models import AbstractLease
 from resourcepool.translation import gettext_lazy as _
 
