@@ -224,6 +224,7 @@ def test_a_barrier_is_found_by_the_name_that_it_was_given_and_is_held_by_nobody(
         "barrier",
         "import",
         "done",
+        "-",
         "blocking",
         "1",
         "40",
