@@ -34,7 +34,6 @@ EVERYWHERE = (
     # The verbs, the guard, and replies that were lost
     "tests/leases/test_guard.py",  # row locks of an open transaction
     "tests/leases/test_several_databases.py",  # two connections of one process
-    "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
     "tests/db/test_skip_locked.py",  # SKIP LOCKED
     "tests/leases/test_unsettled.py",  # replies that are lost on the wire
     "tests/db/test_timeouts.py",  # an answer that does not come
