@@ -117,7 +117,7 @@ def test_a_consumer_that_pauses_after_a_failure_stops_at_once(monkeypatch: pytes
 
 def test_a_consumer_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     stream()
-    limits: list[float] = []
+    limits: list[float | None] = []
 
     def noted(*given: Any) -> Any:
         limits.append(current_limit())
@@ -129,6 +129,7 @@ def test_a_consumer_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.
     assert set(limits) == {timeouts.STATEMENT_TIMEOUT}
 
 
-def current_limit() -> float:
+def current_limit() -> float | None:
     """Return how many seconds a statement of this thread may take."""
-    return timeouts._limits.get().seconds
+    block = timeouts._local.state.current_block
+    return None if block is None else block.seconds
