@@ -13,10 +13,10 @@ from django.db import DatabaseError, InterfaceError, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool import dialect
-from resourcepool.database.timeouts import StatementAttempt, statement_timeout
-from resourcepool.dialect import KeyField
-from resourcepool.dialect.inspection import TableFacts, inspector
+from resourcepool.db import dialect
+from resourcepool.db.dialect import KeyField
+from resourcepool.db.inspection import TableFacts, inspector
+from resourcepool.db.timeouts import StatementAttempt, statement_timeout
 from resourcepool.leases.table import Model, inherited_from
 from resourcepool.models import AbstractLease, AbstractResource
 from resourcepool.safety.problem import Problem, problem
@@ -24,6 +24,7 @@ from resourcepool.text import UnicodeCollationMixin
 from resourcepool.waiting.models import Ticket
 
 MAX_LOCK_WAIT = 10  # seconds
+MAX_IDLE = 600  # seconds
 MIN_BUSY_TIMEOUT = 5  # seconds
 PAGE_SIZE = 16_384  # bytes; with smaller pages the entries of an index are shorter
 RELAXED = ("read committed", "read uncommitted")
@@ -54,6 +55,10 @@ def _is_off(value: str) -> bool:
     return value == "off"
 
 
+def _is_long_idle(seconds: float) -> bool:
+    return seconds == 0 or seconds > MAX_IDLE
+
+
 RULES = (
     Rule("W010", "TEST MIRROR", bool),
     Rule("E007", "read_only", bool),
@@ -74,7 +79,14 @@ RULES = (
     Rule("E018", "character_set_client", lambda name: name != "utf8mb4"),
     Rule("W038", "character_set_database", lambda name: name != "utf8mb4"),
     Rule("W012", "innodb_lock_wait_timeout", lambda seconds: seconds > MAX_LOCK_WAIT),
+    Rule("W042", "connect_timeout", not_),
+    Rule("W042", "read_timeout", not_),
+    Rule("W043", "idle_transaction_timeout", _is_long_idle),
+    Rule("W043", "wait_timeout", _is_long_idle),
     # PostgreSQL
+    Rule("W042", "tcp_user_timeout", not_),
+    Rule("W042", "keepalives_idle", not_),
+    Rule("W043", "idle_in_transaction_session_timeout", _is_long_idle),
     Rule("W007", "synchronous_commit", _is_off),
     Rule("W008", "fsync", _is_off),
     Rule("W008", "full_page_writes", _is_off),
