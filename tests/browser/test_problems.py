@@ -162,7 +162,8 @@ def test_what_is_folded_stays_folded_and_what_is_selected_is_not_replaced(window
     assert "disk full" in page.evaluate("getSelection().toString()")
     assert page.evaluate("document.getElementById('rp0-more').open"), "it was replaced, and stays open"
     page.evaluate("getSelection().removeAllRanges()")
-    page.wait_for_function("!document.getElementById('rp-problems').isTheSame")
+    is_same = "document.getElementById('rp-problems').isTheSame"
+    eventually(lambda: not page.evaluate(is_same), within=20)
     assert not page.evaluate("document.getElementById('rp-warnings').open")
     page.reload()
     assert not page.evaluate("document.getElementById('rp-warnings').open")
