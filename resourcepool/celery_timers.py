@@ -18,7 +18,7 @@ from typing import Any
 from celery import Task, current_app
 from django.db import connections, router
 
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.hints.broker import CONNECT_TIMEOUT, broker_connection, broker_named
 from resourcepool.options import Seconds

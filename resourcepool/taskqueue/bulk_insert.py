@@ -12,9 +12,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 from django.db.models.constants import OnConflict
 
-from resourcepool import dialect
-from resourcepool.database.batches import batches as cut
-from resourcepool.dialect import DbNow, FenceField
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbNow, FenceField
+from resourcepool.db.rows import batches as cut
 
 BATCH = 1_000  # rows in a statement
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.taskqueue.handler_threads import AttemptT, HandlerThreads
 from resourcepool.taskqueue.running_task import GIVEN_BACK, Result
 

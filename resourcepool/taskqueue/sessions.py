@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 
-from resourcepool import dialect
-from resourcepool.dialect import ErrorKind
+from resourcepool.db import dialect
+from resourcepool.db.dialect import ErrorKind
 
 MAX_CAUSES = 20  # in a chain of exceptions
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from django.db import connections, router
 
 from resourcepool import hints, options
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.dialect import DbNow, in_columns
+from resourcepool.db.dialect import DbNow, in_columns
+from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue.abstract import existing_names
 from resourcepool.taskqueue.bulk_insert import Row, batches, insert

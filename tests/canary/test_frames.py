@@ -12,7 +12,7 @@ from django.core.checks import run_checks
 from django.db import connection
 
 from resourcepool.conf import setting, ticket_ttl
-from resourcepool.dialect import private_connection
+from resourcepool.db.dialect import private_connection
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.health_checks.check import check

@@ -122,7 +122,7 @@ SYSTEMS = (
     ),
     Mutation(
         "dispenser: a committed call is not repeated",
-        "database/receipts.py",
+        "db/receipts.py",
         "if is_callers or _write_number(connection, writer, number):",
         "if is_callers or not _write_number(connection, writer, number) or True:",
         ("tests/taskqueue/dispenser/surroundings/test_lost_replies.py",),
@@ -144,7 +144,7 @@ SYSTEMS = (
     ),
     Mutation(
         "a writer's fence is that of any row",
-        "locks/rwlock/read_write.py",
+        "locks/rwlock_sides.py",
         "return max(lease.fence for lease in self.leases)",
         "return min(lease.fence for lease in self.leases)",
         (
@@ -164,17 +164,15 @@ SYSTEMS = (
     Mutation(
         "conditions: what was notified is not waiting any more",
         "locks/conditions/notifications.py",
-        "SET {one.is_waiting} = {db_dialect.false}, ",
-        "SET ",
+        "            is_waiting=False,\n",
+        "",
         CONDITIONS,
     ),
     Mutation(
         "channels: the number is taken in the message's transaction",
         "locks/channels/publication.py",
-        "            with transaction.atomic(using=self._using):\n"
-        "                number = self._next_number(connection)\n",
-        "            number = self._next_number(connection)\n"
-        "            with transaction.atomic(using=self._using):\n",
+        "        with transaction.atomic(using=self._using):\n            number = self._next_number(connection)\n",
+        "        number = self._next_number(connection)\n        with transaction.atomic(using=self._using):\n",
         ("tests/locks/channels/test_publishing.py",),
     ),
     Mutation(

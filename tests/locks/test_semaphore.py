@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from resourcepool.db.threads.sync_async import run_sync
 from resourcepool.exceptions import (
     AcquireTimeout,
     BadOption,
@@ -16,7 +17,6 @@ from resourcepool.exceptions import (
 )
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit
-from resourcepool.threads.sync_async import run_sync
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
 from tests.locks.seats import held, in_line, permit
@@ -63,6 +63,12 @@ class TestHolding:
             later = held(seats)
         assert not hold.is_held
         assert later.is_held
+
+    def test_what_acquire_returns_is_released_at_the_end_of_its_block(self) -> None:
+        seats = Semaphore("seats", 3)
+        with held(seats, 2):
+            assert seats.available() == 1
+        assert seats.available() == 3
 
     def test_a_function_runs_under_it(self) -> None:
         seats = Semaphore("seats", 1)

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Task
-from resourcepool.taskqueue.policy import Decision, Policy, after_crash, after_failure, after_lost_connection
+from resourcepool.taskqueue.policy import (
+    Decision,
+    Policy,
+    after_crash,
+    after_failure,
+    after_lost_connection,
+    crashes_left,
+)
 
 PLAIN = {
     "on_failure": "block",
@@ -93,3 +100,10 @@ def test_a_task_that_kills_its_process_is_run_a_number_of_times_and_then_put_asi
 )
 def test_what_is_run_or_blocks_its_stream_is_not_finished(state: Any, is_finished: bool) -> None:
     assert Decision(state).is_finished is is_finished
+
+
+@pytest.mark.parametrize(
+    ("lanes", "crashes", "left"), [(1, 0, 0), (1, 1, 1), (2, 0, 0), (2, 1, 0), (2, 2, 2), (3, 1, 0)]
+)
+def test_only_the_first_crash_beside_other_lanes_is_forgotten(lanes: int, crashes: int, left: int) -> None:
+    assert crashes_left(policy(lanes=lanes), crashes) == left

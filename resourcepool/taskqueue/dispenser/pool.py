@@ -7,7 +7,7 @@ from typing import Any, Generic
 from django.db import connections
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.taskqueue.bulk_insert import BATCH
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import DispenserTask

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from django.db import connections
 from django.db.models import F, Q
 
-from resourcepool import dialect
-from resourcepool.database.batches import batched
-from resourcepool.database.clock import monotonic
-from resourcepool.database.rows import for_update
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder, from_columns, short_transaction
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil, NullInOrder, from_columns
+from resourcepool.db.rows import batched, for_update
+from resourcepool.db.transactions import short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue.abstract import event_reason

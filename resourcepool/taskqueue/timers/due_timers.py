@@ -6,8 +6,8 @@ from functools import partial
 
 from django.db import connections
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.timers import claims, handlers, occurrences
 from resourcepool.taskqueue.timers.claims import DueTimer

@@ -7,8 +7,8 @@ from django.core.validators import MinLengthValidator
 from django.db import connections, models, transaction
 from django.db.models import Case, F, Q, When
 
-from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbLater, DbNow, KeyField, in_columns
+from resourcepool.db.dialect import DbLater, DbNow, KeyField, in_columns
+from resourcepool.db.dialect.fields import seconds, whole
 from resourcepool.events import sentence_for
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet

@@ -8,9 +8,9 @@ from typing import Any
 from django.db import connections, transaction
 
 from resourcepool import hints
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.retry import retrying
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.timers.models import TimerNode
 

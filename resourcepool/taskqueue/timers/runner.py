@@ -9,8 +9,8 @@ from django.db import connections, router
 
 from resourcepool import hints, options
 from resourcepool.conf import setting
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
 from resourcepool.options import Seconds

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, Self
 
-from resourcepool.database.clock import monotonic
-from resourcepool.dialect import for_project
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import for_project
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.taskqueue.handlers import Handler

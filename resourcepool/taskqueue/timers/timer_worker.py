@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.clock import monotonic
+from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.taskqueue.in_hand import InHand
 from resourcepool.taskqueue.running_task import GIVEN_BACK, Result
 from resourcepool.taskqueue.timers import claims, handlers

@@ -9,7 +9,7 @@ import pytest
 from billiard import common as billiard
 from django.db import connection, transaction
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers
