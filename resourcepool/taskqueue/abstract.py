@@ -5,6 +5,7 @@ retries: these are too many.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from django.apps import apps
@@ -13,16 +14,21 @@ from django.db.models import F, Value
 
 from resourcepool import dialect
 from resourcepool.database.batches import batched
+from resourcepool.database.columns import seconds, whole
 from resourcepool.database.retry import retrying
+from resourcepool.database.where import Where
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence, SentenceField, sentence_for
+from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
 
 MAX_OUTCOME = 2_000
+MAX_RETRIES = 1_000
 MAX_NAMES = 5  # in an error
 CHUNK = 1_000  # rows in a statement
+UNFINISHED = Where(" AND finished_at IS NULL")
 # With a constraint each insertion would lock the row it refers to, such as the stream, which its leader writes. Another
 # index begins with this column already.
 BARE_KEY: dict[str, Any] = {"db_index": False, "db_constraint": False}
@@ -81,6 +87,64 @@ class PausableQuerySet(models.QuerySet[Any]):
     def resume(self, actor: str = "") -> int:
         """End the pause; return how many were paused."""
         return update_and_record(self.paused(), EventKind.RESUMED, actor, "", is_paused=False)
+
+
+def retries_field(default: int, help_text: Any) -> Any:
+    return whole(_("retries"), default, help_text, 0, MAX_RETRIES)
+
+
+def retry_delay_field(help_text: Any) -> Any:
+    return seconds(_("retry delay (s)"), 10.0, help_text)
+
+
+def max_crashes_field(help_text: Any) -> Any:
+    return whole(_("maximum crashes"), 3, help_text, 1, 100)
+
+
+def done_kept_field(name: Any, default: float, help_text: Any) -> Any:
+    return seconds(name, default, help_text, most=3_650 * DAY)
+
+
+def is_paused_field(help_text: Any) -> Any:
+    return models.BooleanField(_("paused"), default=False, help_text=help_text)
+
+
+class AbstractPlace(models.Model):
+    """A dispenser or a topic: a named row that is created on first use."""
+
+    records_operations: ClassVar[bool] = True
+
+    objects: ClassVar[Any] = PausableQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings that a stream and a topic have in common; see their fields. Times in seconds."""
+
+    is_paused: bool
+    retries: int
+    retry_delay: float
+    max_crashes: int
+    done_kept: float
+
+    @classmethod
+    def read(cls, rows: Any) -> list[Any]:
+        """Read the settings of these rows."""
+        return [cls(**row) for row in rows.values(*cls.__dataclass_fields__)]
+
+    def delay(self, failures: int) -> float:
+        """Return the time before the next attempt after this many failures."""
+        return self.retry_delay
+
+    def crashes_left(self, crashes: int) -> int:
+        """Return the crash count that is kept after an attempt without a crash."""
+        return crashes
 
 
 class WorkQuerySet(models.QuerySet[Any]):
@@ -172,6 +236,13 @@ class AbstractWork(models.Model):
             self.pk = self.pk or tried  # the commit may have succeeded
             raise
         return True
+
+    @classmethod
+    def leaves_a_row(cls, using: str, place: str, name: str) -> bool:
+        """Whether it leaves a row once finished, so that a repeated call can tell if an earlier one succeeded."""
+        exists = cls.objects.using(using).named(place, name).exists()  # type: ignore[attr-defined]  # as in insert
+        places: Any = cls._meta.get_field(cls.key_columns[0]).related_model
+        return exists or places.objects.using(using).filter(pk=place, done_kept__gt=0).exists()
 
     @classmethod
     def unassigned_values(cls) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from django.db import connections
 from django.db.models import F
@@ -25,8 +25,8 @@ from resourcepool.taskqueue import sessions
 from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import Task
-from resourcepool.taskqueue.policy import TaskSnapshot
-from resourcepool.text import ascii_escaped, printable
+from resourcepool.taskqueue.policy import Result, TaskSnapshot
+from resourcepool.text import printable
 
 logger = logging.getLogger(__name__)
 
@@ -50,29 +50,6 @@ class GivenBack(ResourcePoolError):
         self.after = options.seconds("after", after)
 
 
-class Result(NamedTuple):
-    """The result of an attempt. ``error`` is None when the task is done or ``is_given_back``.
-
-    ``delay``: seconds until a returned task may begin again.
-    ``is_disconnected``: it failed because a connection was lost.
-    """
-
-    outcome: str
-    error: str | None = None
-    is_given_back: bool = False
-    delay: float = 0.0
-    is_disconnected: bool = False
-
-    def ascii_escaped(self) -> "Result":
-        """Return it for a database that cannot store its text; itself if it is ASCII."""
-        error = None if self.error is None else ascii_escaped(self.error)
-        outcome = ascii_escaped(self.outcome)
-        return self if (outcome, error) == self[:2] else self._replace(outcome=outcome, error=error)
-
-
-GIVEN_BACK = Result("", is_given_back=True)  # by the loop, not by the handler
-
-
 class Attempt:
     """One attempt at a task or a timer, as its handler sees it.
 
@@ -93,7 +70,6 @@ class Attempt:
         self.max_runtime = None if handler is None else handler.max_runtime
         self.overdue_at = math.inf
         self._stopping = threading.Event()
-        self.ends_process: Callable[[BaseException], bool] = lambda _error: False
 
     @property
     def is_stopping(self) -> bool:
@@ -111,6 +87,14 @@ class Attempt:
     def ensure_held(self) -> None:
         """Raise LeaseLost if another process may have begun the next attempt. No I/O."""
         self.lease.ensure_held()
+
+    def ends_process(self, error: BaseException) -> bool:
+        """Whether an error of the handler means that this process has to exit."""
+        return False
+
+    def ended(self, result: Result, *, is_cut_off: bool = False) -> Result:
+        """Return the result with what is known when the attempt has ended."""
+        return result
 
     def run(self) -> Result:
         """Call the handler; raises only errors for which ``ends_process`` is true."""

@@ -21,7 +21,7 @@ from tests.spawned import ROOT
 
 CHINESE = re.compile("[一-鿿]")
 COMMANDS = sorted(
-    path.stem for path in (Path(ROOT) / "resourcepool/management/commands").glob("resourcepool_*.py")
+    path.stem for path in (Path(ROOT) / "resourcepool").glob("**/management/commands/resourcepool_*.py")
 )
 
 

@@ -14,6 +14,7 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.options import Seconds
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
+from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import chunks, put, read_known
 from resourcepool.taskqueue.dispenser.validation import K
@@ -50,8 +51,9 @@ class TaskBucket(Generic[K]):
         """
         self.name, self._pool = options.name("name", name), options.name("pool", pool)
         self._ttl = options.seconds("exp", exp, least=0.1)
-        self._factory, self._holder = validation.factory(factory), options.name("holder", holder or name)
+        self._factory, holder = validation.factory(factory), options.name("holder", holder or name)
         self._using: str = bucket_lifecycle.database()
+        self._bucket = WorkerBucket(self._using, self._pool, self.name, holder, self._ttl)
 
     def add(self, tasks: Iterable[Any]) -> list[validation.Assigned[K]]:
         """Put these keys, from the pool or new, into the bucket; return them, except keys that other workers have.
@@ -83,16 +85,12 @@ class TaskBucket(Generic[K]):
             if not statements.touch(connection, bucket, self._ttl):
                 return None
             existing = read_known(connection, self._pool, requested)
-            missing = {
-                key: score
-                for key, score in requested.items()
-                if key not in existing or existing[key].finished_at
-            }
+            known = {key for key, task in existing.items() if not task.finished_at}
+            missing = {key: score for key, score in requested.items() if key not in known}
             if missing:
                 put(connection, self._pool, missing, existing=existing)
-            rows = DispenserTask.objects.using(self._using).filter(
-                dispenser_id=self._pool, state="ready", key__in=list(requested)
-            )
+            mine = {"dispenser_id": self._pool, "state": "ready", "key__in": list(requested)}
+            rows = DispenserTask.objects.using(self._using).filter(**mine)
             # By primary keys: MariaDB 11 may read, and lock, the whole table to get the order.
             pks = list(rows.values_list("pk", flat=True))
             columns = for_update(rows.filter(pk__in=pks)).values_list("pk", "key", "fence", "score")
@@ -100,12 +98,11 @@ class TaskBucket(Generic[K]):
                 statements.take(connection, bucket, ready)
             return [row for row in statements.tasks_in_bucket(connection, bucket) if row.key in requested]
 
-        def send(_: statements.DispenserSnapshot, bucket: int) -> Rows | None:
-            return bucket_lifecycle.in_transaction(self._using, partial(put_and_take, bucket))
+        def send(seen: statements.DispenserSnapshot) -> Rows | None:
+            put_into = partial(put_and_take, seen.live_bucket)
+            return bucket_lifecycle.in_transaction(self._using, put_into)
 
-        return bucket_lifecycle.write_to_bucket(
-            self._using, self._pool, self.name, self._holder, self._ttl, send
-        )[1]
+        return self._bucket.write(send)[1]
 
     def expire(self, t: Seconds) -> bool:
         """Let it expire in ``t`` (seconds or timedelta, up to a day); False: it does not exist, or has expired."""
@@ -154,7 +151,7 @@ class TaskBucket(Generic[K]):
         return [key for _, key in validation.apply_factory(rows, self._factory)[0]]
 
     def _live(self) -> int | None:
-        return bucket_lifecycle.find_bucket(self._using, self._pool, self.name, is_live=True)
+        return self._bucket.find(is_live=True)
 
 
 class TaskRouter:
@@ -200,7 +197,7 @@ class TaskRouter:
         existing = self.get(worker)
         if existing is not None:
             return existing
-        seen = bucket_lifecycle.open_bucket(self._using, self._key, bucket, worker, self._ttl)
+        seen = WorkerBucket(self._using, self._key, bucket, worker, self._ttl).open()
         rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).values_list("holder", flat=True)
         if retrying(connections[self._using], rows.first) not in (None, worker):
             allowed = _("a name that no other worker's bucket has")
@@ -216,7 +213,7 @@ class TaskRouter:
         return next((bucket for bucket, holder in candidates if holder == worker), None)
 
     def buckets(self) -> list[str]:
-        """Return the names of all live bucket_lifecycle."""
+        """Return the names of all live buckets."""
         rows = self._live().order_by("pk").values_list("name", flat=True)
         return retrying(connections[self._using], lambda: list(rows.all()))
 

@@ -6,7 +6,7 @@ from django.core.validators import MinLengthValidator
 from django.db import models
 from django.db.models import F
 
-from resourcepool.database.columns import check_finite, seconds, whole
+from resourcepool.database.columns import check_finite, whole
 from resourcepool.database.retry import Unsettled
 from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import DbNow, FenceField, KeyField
@@ -15,9 +15,11 @@ from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue.abstract import (
     BARE_KEY,
+    AbstractPlace,
     AbstractWork,
-    PausableQuerySet,
     WorkQuerySet,
+    done_kept_field,
+    is_paused_field,
     update_and_record,
 )
 from resourcepool.text import CharField
@@ -27,10 +29,9 @@ from resourcepool.translation import gettext_noop
 MAX_KEY = 200
 
 
-class Dispenser(models.Model):
+class Dispenser(AbstractPlace):
     """A pool of tasks, lowest score first. Created on first use."""
 
-    records_operations: ClassVar[bool] = True
     none_yet = gettext_noop("an existing dispenser; dispensers are created on first use")
 
     name = KeyField(_("name"), max_length=MAX_KEY, primary_key=True, validators=[MinLengthValidator(1)])
@@ -41,15 +42,14 @@ class Dispenser(models.Model):
         1,
         1_000,
     )
-    done_kept = seconds(
+    done_kept = done_kept_field(
         _("finished tasks kept (s)"),
         DAY,
         _(
             "How long finished tasks are kept, so that a rebuild does not add their keys again; failed tasks stay."
         ),
-        most=3_650 * DAY,
     )
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No tasks are handed out."))
+    is_paused = is_paused_field(_("No tasks are handed out."))
     as_of = models.DateTimeField(
         _("data as of"),
         null=True,
@@ -58,15 +58,10 @@ class Dispenser(models.Model):
     )
     rebuilt_at = models.DateTimeField(_("rebuilt at"), null=True, editable=False)
 
-    objects: ClassVar[Any] = PausableQuerySet.as_manager()
-
     class Meta:
         verbose_name = _("dispenser")
         verbose_name_plural = _("dispensers")
         default_permissions = ("change", "delete", "view", "operate")
-
-    def __str__(self) -> str:
-        return str(self.name)
 
 
 class BucketQuerySet(LeaseQuerySet):

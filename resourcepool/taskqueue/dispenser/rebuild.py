@@ -17,6 +17,7 @@ from resourcepool import options
 from resourcepool.database.batches import batched
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import insert_many
 from resourcepool.dialect import (
     DbNow,
     aware,
@@ -27,7 +28,7 @@ from resourcepool.dialect import (
 )
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.bulk_insert import BATCH, insert
+from resourcepool.taskqueue.abstract import CHUNK as BATCH
 from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import make_dispenser
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
@@ -114,7 +115,7 @@ def put(
     for state in (State.DONE, State.DISCARDED) if again else ():
         statements.retire(connection, again, state)
     blank = DispenserTask(dispenser_id=dispenser)
-    added = insert(connection, blank, ("key", "score"), new) if new else 0
+    added = insert_many(connection, blank, ("key", "score"), new) if new else 0
     changed = statements.rescore(connection, rescored) if rescored else 0
     assigned += len(rescored) - changed + len(new) - added
     return Put(added, changed, kept, assigned, ignored)

@@ -7,7 +7,7 @@ from django.core.validators import MinLengthValidator
 from django.db import connections, models, transaction
 from django.db.models import Case, F, Q, When
 
-from resourcepool.database.columns import seconds, whole
+from resourcepool.database.columns import seconds
 from resourcepool.dialect import DbLater, DbNow, KeyField, in_columns
 from resourcepool.events import sentence_for
 from resourcepool.labels import check_labels
@@ -16,9 +16,14 @@ from resourcepool.options import DAY
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import (
     BARE_KEY,
+    AbstractPlace,
     AbstractWork,
-    PausableQuerySet,
     WorkQuerySet,
+    done_kept_field,
+    is_paused_field,
+    max_crashes_field,
+    retries_field,
+    retry_delay_field,
     update_and_record,
 )
 from resourcepool.taskqueue.timers.rules import check_version
@@ -30,19 +35,19 @@ MAX_NAME = 200
 MAX_TOPIC = 100
 MAX_SCHEDULE = 300
 LATE_AFTER = 60.0  # seconds; punctual timers go before late ones
+RESEND_AFTER = 60.0  # seconds until a timer that was handed over is due again, unless it was claimed
 
 # Pending, or the handler's process has crashed.
 _HAS_NO_HOLDER = Q(state="pending") | Q(busy_before__lte=DbNow())
 
 
-class Topic(models.Model):
+class Topic(AbstractPlace):
     """A kind of timers: which nodes may handle them, and how failures are treated. Created on first use."""
 
-    records_operations: ClassVar[bool] = True
     none_yet = gettext_noop("a topic; none exists yet: the first timer creates it")
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No new timers are started."))
+    is_paused = is_paused_field(_("No new timers are started."))
     requires = models.JSONField(
         _("required labels"),
         default=dict,
@@ -66,33 +71,19 @@ class Topic(models.Model):
     ttl = seconds(
         _("ttl (s)"), 30.0, _("How long after its handler's process crashes a timer fires again."), 1.0
     )
-    retries = whole(_("retries"), 0, _("How many times a failed timer is retried."), 0, 1_000)
-    retry_delay = seconds(
-        _("retry delay (s)"), 10.0, _("Time before the first retry; it doubles for each further one.")
-    )
-    max_crashes = whole(
-        _("maximum crashes"),
-        3,
-        _("A timer fails for good once its process has crashed this many times."),
-        1,
-        100,
-    )
-    done_kept = seconds(
+    retries = retries_field(0, _("How many times a failed timer is retried."))
+    retry_delay = retry_delay_field(_("Time before the first retry; it doubles for each further one."))
+    max_crashes = max_crashes_field(_("A timer fails for good once its process has crashed this many times."))
+    done_kept = done_kept_field(
         _("finished timers kept (s)"),
         DAY,
         _("How long finished timers are kept, except failed ones; 0: deleted once done."),
-        most=3_650 * DAY,
     )
-
-    objects: ClassVar[Any] = PausableQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("timer topic")
         verbose_name_plural = _("timer topics")
         default_permissions = ("change", "delete", "view", "operate")
-
-    def __str__(self) -> str:
-        return str(self.name)
 
 
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both

@@ -5,19 +5,25 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import connections, transaction
 
-from resourcepool import hints
+from resourcepool import hints, options
+from resourcepool.conf import setting
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import BadOption
+from resourcepool.labels import labels_of
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.timers.models import TimerNode
+from resourcepool.taskqueue.timers.rules import check_version
 
 TTL = 15.0  # seconds
 REMOVED_AFTER = 3_600.0  # seconds after its expiry
 MAX_NOTIFIED = 2  # nodes per timer
 CACHED_FOR = 1.0  # seconds
+MAX_VERSION = 50
 
 
 class Node:
@@ -74,3 +80,24 @@ def _notify(using: str, topic: str) -> None:
     able = [address for address, topics in nodes if topic in topics]
     for address in random.sample(able, min(MAX_NOTIFIED, len(able))):
         hints.send(address)
+
+
+def node_labels() -> dict[str, str]:
+    try:
+        return labels_of(setting("NODE_LABELS"))
+    except BadOption as error:
+        raise error.of("RESOURCEPOOL['NODE_LABELS']") from None
+
+
+def node_version() -> str:
+    return version_of("RESOURCEPOOL['NODE_VERSION']", setting("NODE_VERSION"))
+
+
+def version_of(option: str, value: object) -> str:
+    version = "" if value == "" else options.text(option, value, most=MAX_VERSION)
+    try:
+        if version:
+            check_version(version)
+    except ValidationError as error:
+        raise BadOption(option, value, because=" ".join(error.messages)) from None
+    return version

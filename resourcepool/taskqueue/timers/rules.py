@@ -1,30 +1,31 @@
-"""Rules of topics: which nodes may handle one (labels, canary, version), and the rates of retries. Pure functions."""
+"""Rules of topics: which nodes may handle one (labels, canary, version), and how fast. Pure functions."""
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 from packaging.version import InvalidVersion, Version
 
+from resourcepool.taskqueue.abstract import Settings
 from resourcepool.translation import gettext as _
 
 CANARY = "canary"  # the label
 
 
-class Rule(NamedTuple):
-    """The settings of a topic; see the fields of ``Topic``. Times in seconds."""
+@dataclass(frozen=True, slots=True)
+class Rule(Settings):
+    """The settings of a topic."""
 
     name: str
-    is_paused: bool
     requires: Mapping[str, str]
     on_canary: bool
     least_version: str
     ttl: float
-    retries: int
-    retry_delay: float
-    max_crashes: int
-    done_kept: float
+
+    def delay(self, failures: int) -> float:
+        """Return the time before the next attempt: doubled with every failure, an hour at most."""
+        return min(max(3_600.0, self.retry_delay), self.retry_delay * 2.0 ** min(failures - 1, 60))
 
 
 def may_handle(rule: Rule, labels: Mapping[str, str], version: str) -> bool:
@@ -68,8 +69,3 @@ class TokenBucket:
 
     def take(self, count: int) -> None:
         self._left -= count
-
-
-def retry_delay(first: float, failures: int, most: float = 3_600.0) -> float:
-    """Return the seconds before the next try: doubled with every failure, an hour at most."""
-    return min(max(most, first), first * 2.0 ** min(failures - 1, 60))

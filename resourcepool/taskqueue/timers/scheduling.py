@@ -129,7 +129,7 @@ def schedule(
         return _put(using, result, {**values, **times}, mode, now, tried)
 
     def settle() -> Scheduled:
-        if is_soon and not _leaves_a_row(using, name, topic):
+        if is_soon and not Timer.leaves_a_row(using, topic, name):
             raise DatabaseUnavailable(f"timer {topic}/{name} may have been scheduled and have fired since")
         raise Unsettled
 
@@ -215,12 +215,6 @@ def _now(using: str, topic: str) -> datetime.datetime:
         make_topic(using, topic)
         now = read_clock(connections[using])
     return from_columns(now, connections[using])
-
-
-def _leaves_a_row(using: str, name: str, topic: str) -> bool:
-    """Whether a fired timer leaves a row, so that a repeated call can tell if an earlier one succeeded."""
-    rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
-    return rows.exists() or Topic.objects.using(using).filter(pk=topic, done_kept__gt=0).exists()
 
 
 def _put(

@@ -24,8 +24,8 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "expired buckets are reclaimed",
         FOLDER + "bucket_lifecycle.py",
-        "            reclaim_expired(using, expired, seen.most_expirations)\n",
-        "            pass\n",
+        "                reclaim_expired(self.using, expired, seen.most_expirations)\n",
+        "                pass\n",
     ): (LOST, UNEXPECTED),
     Mutation(
         "an assignment raises the fence",

@@ -1,0 +1,6 @@
+"""The fixtures of tests of the task queue."""
+
+from tests.committed import *  # noqa: F403 (fixtures)
+from tests.taskqueue.conftest import _forgotten_handlers, _on_committed_rows, mute_broker
+
+__all__ = ["_forgotten_handlers", "_on_committed_rows", "mute_broker"]
