@@ -58,8 +58,9 @@ EVERYWHERE = (
     "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     *(
-        f"tests/taskqueue/dispenser/test_{of}.py" for of in ("buckets", "dispenser", "plans", "pool", "rebuild")
-    ),  # locks, the order of rows, and row counts of each statement
+        f"tests/taskqueue/dispenser/test_{of}.py" for of in ("dispenser", "plans", "rebuild")
+    ),  # locks, order, counts
+    "tests/contrib/dispenser_parts",  # locks, the order of rows, and row counts of each statement
     "tests/locks/test_condition.py",  # tickets that are locked until a commit, and row counts
     "tests/locks/test_notifying.py",  # the same
     "tests/locks/test_condition_plans.py",  # EXPLAIN

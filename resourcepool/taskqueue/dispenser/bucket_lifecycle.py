@@ -86,6 +86,12 @@ class WorkerBucket:
         pk = retrying(self.connection, lambda: rows.values_list("pk", flat=True).first())
         return None if pk is None else int(pk)
 
+    def expire(self, seconds: float) -> bool:
+        """Let it expire in this time; False: it does not exist, or has expired."""
+        if (bucket := self.find(is_live=True)) is None:
+            return False
+        return retrying(self.connection, partial(statements.touch, self.connection, bucket, seconds))
+
     def open(self) -> DispenserSnapshot:
         """Reclaim the dispenser's expired buckets, and create this bucket unless it is live.
 

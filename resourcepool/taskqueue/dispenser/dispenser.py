@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from django.db import connections
 
@@ -13,14 +13,14 @@ from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, for_project
 from resourcepool.options import Seconds
+from resourcepool.taskqueue.abstract import CHUNK
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
-from resourcepool.taskqueue.dispenser.bucket import TaskBucket
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
-from resourcepool.taskqueue.dispenser.pool import MAX_BUCKET_TASKS, ReadyTasks
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, chunks, clock, rebuild
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, chunks, clock, put, rebuild
 from resourcepool.taskqueue.dispenser.validation import Assigned, K
 
 MIN_TTL = 0.1  # seconds
+MAX_BUCKET_TASKS = 10_000
 
 
 class Done(StrEnum):
@@ -29,6 +29,54 @@ class Done(StrEnum):
     DONE = "done"
     STALE = "stale"  # assigned again meanwhile, returned to the pool, or finished by another call
     UNKNOWN = "unknown"  # there is no such task
+
+
+class ReadyTasks(Generic[K]):
+    """The ready tasks of a dispenser, each with a key, unique there, and a score."""
+
+    def __init__(self, name: str, factory: Callable[[str], K]) -> None:
+        self._name, self._using = name, bucket_lifecycle.database()
+        self._factory = validation.factory(factory)
+
+    def add(self, task: str | int, priority: float) -> bool:
+        """Add a task; returns whether it is new. See ``add_many``."""
+        return bool(self._add({validation.key(task, "task"): validation.score(priority)}))
+
+    def add_many(self, mapping: Mapping[Any, float]) -> int:
+        """Add {key: score}, in transactions of 1,000, or all in the caller's transaction; returns how many are new.
+
+        A ready key gets the new score; an assigned or failed key is not changed; a finished key is new work.
+
+        Raises:
+            BadOption: a key or a score is not allowed; nothing was added.
+            DatabaseUnavailable: some keys may have been added; the call can be repeated.
+        """
+        return self._add(validation.scores(mapping))
+
+    def _add(self, scores: Mapping[str, float]) -> int:
+        bucket_lifecycle.make_dispenser(self._using, self._name)
+        put_chunk = partial(put, connections[self._using], self._name)
+        return sum(self._commit(partial(put_chunk, chunk)).added for chunk in chunks(scores))
+
+    def clear(self) -> int:
+        """Remove all ready tasks; returns their number. Workers keep their tasks."""
+        connection, removed = connections[self._using], 0
+        after: tuple[float, int] | None = None
+        while True:
+            read = partial(statements.first_ready, connection, self._name, CHUNK, after)
+            if not (rows := retrying(connection, read)):
+                return removed
+            removed += self._commit(partial(statements.retire, connection, statements.fences_of(rows)))
+            # The snapshot of a transaction may still show tasks that were taken meanwhile.
+            after = (rows[-1].score, rows[-1].pk + 1)
+
+    def size(self) -> int:
+        """Return the number of ready tasks."""
+        rows = DispenserTask.objects.using(self._using).filter(dispenser_id=self._name, state="ready")
+        return int(retrying(connections[self._using], rows.count))
+
+    def _commit(self, send: Callable[[], Any]) -> Any:
+        return bucket_lifecycle.in_transaction(self._using, send)
 
 
 class TaskDispenser(ReadyTasks[K]):
@@ -180,7 +228,7 @@ class TaskDispenser(ReadyTasks[K]):
 
     def touch(self, worker: str) -> bool:
         """Let the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or does not exist."""
-        return TaskBucket(options.name("worker", worker), self._ttl, pool=self.name).expire(self._ttl)
+        return self._bucket(options.name("worker", worker)).expire(self._ttl)
 
     def _bucket(self, worker: str) -> bucket_lifecycle.WorkerBucket:
         return bucket_lifecycle.WorkerBucket(self._using, self.name, worker, worker, self._ttl)

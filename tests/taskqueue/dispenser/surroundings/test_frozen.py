@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.db import Error, transaction
 
+from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Bucket
-from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool
+from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser import rebuild, statements
 from tests.eventually import InBackground, eventually
 from tests.spawned import Child, Spawner

@@ -8,7 +8,8 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 from django.test import override_settings
 
-from resourcepool.taskqueue import Done, TaskDispenser, TaskPool
+from resourcepool.contrib.dispenser_parts import TaskPool
+from resourcepool.taskqueue import Done, TaskDispenser
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.aliases import alias
 from tests.eventually import InBackground, at_once

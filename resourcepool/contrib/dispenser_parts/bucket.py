@@ -106,11 +106,7 @@ class TaskBucket(Generic[K]):
 
     def expire(self, t: Seconds) -> bool:
         """Let it expire in ``t`` (seconds or timedelta, up to a day); False: it does not exist, or has expired."""
-        seconds, bucket = options.seconds("t", t), self._live()
-        if bucket is None:
-            return False
-        touch = partial(statements.touch, connections[self._using], bucket, seconds)
-        return retrying(connections[self._using], touch)
+        return self._bucket.expire(options.seconds("t", t))
 
     def clear(self) -> int:
         """Return its tasks to the pool; returns their number."""

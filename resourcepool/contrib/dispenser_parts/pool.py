@@ -1,69 +1,15 @@
-"""A pool of tasks, lowest score first."""
+"""A pool of tasks without a dispenser, lowest score first."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, Generic
+from collections.abc import Callable
+from typing import Any
 
 from django.db import connections
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
-from resourcepool.taskqueue.abstract import CHUNK
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
-from resourcepool.taskqueue.dispenser.models import DispenserTask
-from resourcepool.taskqueue.dispenser.rebuild import chunks, put
+from resourcepool.taskqueue.dispenser.dispenser import MAX_BUCKET_TASKS, ReadyTasks
 from resourcepool.taskqueue.dispenser.statements import Row
 from resourcepool.taskqueue.dispenser.validation import K
-
-MAX_BUCKET_TASKS = 10_000
-
-
-class ReadyTasks(Generic[K]):
-    """The ready tasks of a dispenser, each with a key, unique there, and a score."""
-
-    def __init__(self, name: str, factory: Callable[[str], K]) -> None:
-        self._name, self._using = name, bucket_lifecycle.database()
-        self._factory = validation.factory(factory)
-
-    def add(self, task: str | int, priority: float) -> bool:
-        """Add a task; returns whether it is new. See ``add_many``."""
-        return bool(self._add({validation.key(task, "task"): validation.score(priority)}))
-
-    def add_many(self, mapping: Mapping[Any, float]) -> int:
-        """Add {key: score}, in transactions of 1,000, or all in the caller's transaction; returns how many are new.
-
-        A ready key gets the new score; an assigned or failed key is not changed; a finished key is new work.
-
-        Raises:
-            BadOption: a key or a score is not allowed; nothing was added.
-            DatabaseUnavailable: some keys may have been added; the call can be repeated.
-        """
-        return self._add(validation.scores(mapping))
-
-    def _add(self, scores: Mapping[str, float]) -> int:
-        bucket_lifecycle.make_dispenser(self._using, self._name)
-        put_chunk = partial(put, connections[self._using], self._name)
-        return sum(self._commit(partial(put_chunk, chunk)).added for chunk in chunks(scores))
-
-    def clear(self) -> int:
-        """Remove all ready tasks; returns their number. Workers keep their tasks."""
-        connection, removed = connections[self._using], 0
-        after: tuple[float, int] | None = None
-        while True:
-            read = partial(statements.first_ready, connection, self._name, CHUNK, after)
-            if not (rows := retrying(connection, read)):
-                return removed
-            removed += self._commit(partial(statements.retire, connection, statements.fences_of(rows)))
-            # The snapshot of a transaction may still show tasks that were taken meanwhile.
-            after = (rows[-1].score, rows[-1].pk + 1)
-
-    def size(self) -> int:
-        """Return the number of ready tasks."""
-        rows = DispenserTask.objects.using(self._using).filter(dispenser_id=self._name, state="ready")
-        return int(retrying(connections[self._using], rows.count))
-
-    def _commit(self, send: Callable[[], Any]) -> Any:
-        return bucket_lifecycle.in_transaction(self._using, send)
 
 
 class TaskPool(ReadyTasks[K]):
