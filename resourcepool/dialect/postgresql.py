@@ -56,6 +56,7 @@ class PostgreSQL(Dialect):
                SET_CONFIG('idle_in_transaction_session_timeout', COALESCE(CAST(%(idle)s AS integer) * 1000 || 'ms',
                           CURRENT_SETTING('idle_in_transaction_session_timeout')), true)
     """
+    read_committed = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
     timeouts = {
         "connect_timeout": 3,
         "tcp_user_timeout": 3_000,

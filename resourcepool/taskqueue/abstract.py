@@ -6,6 +6,7 @@ retries: these are too many.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from django.apps import apps
@@ -89,24 +90,12 @@ class PausableQuerySet(models.QuerySet[Any]):
         return update_and_record(self.paused(), EventKind.RESUMED, actor, "", is_paused=False)
 
 
-def retries_field(default: int, help_text: Any) -> Any:
-    return whole(_("retries"), default, help_text, 0, MAX_RETRIES)
-
-
-def retry_delay_field(help_text: Any) -> Any:
-    return seconds(_("retry delay (s)"), 10.0, help_text)
-
-
-def max_crashes_field(help_text: Any) -> Any:
-    return whole(_("maximum crashes"), 3, help_text, 1, 100)
-
-
-def done_kept_field(name: Any, default: float, help_text: Any) -> Any:
-    return seconds(name, default, help_text, most=3_650 * DAY)
-
-
-def is_paused_field(help_text: Any) -> Any:
-    return models.BooleanField(_("paused"), default=False, help_text=help_text)
+# The settings that several places have; their defaults and help texts differ.
+retries_field = partial(whole, _("retries"), least=0, most=MAX_RETRIES)
+retry_delay_field = partial(seconds, _("retry delay (s)"), 10.0)
+max_crashes_field = partial(whole, _("maximum crashes"), 3, least=1, most=100)
+done_kept_field = partial(seconds, most=3_650 * DAY)
+is_paused_field = partial(models.BooleanField, _("paused"), default=False)
 
 
 class AbstractPlace(models.Model):

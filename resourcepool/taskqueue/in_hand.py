@@ -7,15 +7,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from django.db import connections
+from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import sentence_for
-from resourcepool.taskqueue import sessions
 from resourcepool.taskqueue.policy import GIVEN_BACK, Result
 from resourcepool.taskqueue.running_task import Attempt, failure_result
 
@@ -107,14 +106,14 @@ class InHand(Generic[AttemptT]):
 
     def _result_of(self, attempt: AttemptT) -> Result:
         try:
-            sessions.refresh()
+            refresh_sessions()
             result = run_in_context(attempt)
             end_if_forked(self._pid)
             result = close_leaked_connections(result)
-            sessions.refresh()  # a session that is not kept must not idle until the next attempt
+            refresh_sessions()  # a session that is not kept must not idle until the next attempt
         except BaseException as error:  # noqa: BLE001 (such as a late asynchronous exception)
             end_if_forked(self._pid)
-            sessions.close_all()
+            close_sessions()
             return failure_result(error)
         return result
 
@@ -132,11 +131,11 @@ def run_in_context(attempt: Attempt) -> Result:
 
 def close_leaked_connections(result: Result) -> Result:
     """Close connections that the handler left in a transaction; return the result, a failure if there were any."""
-    for alias in sessions.close_open_transactions():
+    for alias in close_open_transactions():
         if result.error is None and not result.is_given_back:
             result = Result("", sentence_for("transaction_left", alias=repr(alias)))
     if result.error is not None:  # the connections may be the cause
-        sessions.close_all()
+        close_sessions()
     return result
 
 
@@ -153,3 +152,50 @@ def store(
             raise
         logger.warning("the database refuses the text of a result or an error: %s", error)
         return send({attempt: result.ascii_escaped() for attempt, result in ends.items()})
+
+
+def refresh_sessions() -> None:
+    """Close the sessions of this thread that Django would close between two requests (``CONN_MAX_AGE``).
+
+    The others are checked, so that a session lost between two handlers does not fail the second one.
+    """
+    with contextlib.suppress(DatabaseError, InterfaceError):  # the driver may have closed one already
+        close_old_connections()
+    require_health_check()
+
+
+def require_health_check() -> None:
+    """Check the sessions of this thread before their next statement, also without ``CONN_HEALTH_CHECKS``."""
+    connection: Any
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None:
+            connection.health_check_enabled, connection.health_check_done = True, False
+
+
+def close_open_transactions() -> list[str]:
+    """Close the sessions of this thread that are in a transaction; return the names of their databases."""
+    unfinished = [each for each in connections.all(initialized_only=True) if _has_transaction(each)]
+    for connection in unfinished:
+        dialect.close_quietly(connection)
+        del connections[connection.alias]  # with Django's record of open atomic blocks
+    return [connection.alias for connection in unfinished]
+
+
+def close_sessions() -> None:
+    """Close all sessions of this thread."""
+    for connection in connections.all(initialized_only=True):
+        dialect.close_quietly(connection)
+
+
+def _has_transaction(connection: Any) -> bool:
+    is_default = connection.autocommit == connection.settings_dict["AUTOCOMMIT"]
+    if connection.in_atomic_block or (connection.connection is not None and not is_default):
+        return True
+    # ``require_health_check`` resets health_check_done.
+    is_used = connection.connection is not None and connection.health_check_done
+    if not is_used or not connection.autocommit or not dialect.supports(connection):
+        return False
+    # A lost session has lost its transaction, too.
+    with contextlib.suppress(DatabaseError, InterfaceError), connection.wrap_database_errors:
+        return dialect.of(connection).has_transaction(connection)
+    return False

@@ -11,16 +11,12 @@ from resourcepool.dialect import DbNow, KeyField, NullInOrder
 from resourcepool.elections.models import AbstractElection
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
+from resourcepool.taskqueue import abstract
 from resourcepool.taskqueue.abstract import (
     BARE_KEY,
     AbstractWork,
     PausableQuerySet,
     WorkQuerySet,
-    done_kept_field,
-    is_paused_field,
-    max_crashes_field,
-    retries_field,
-    retry_delay_field,
 )
 from resourcepool.text import CharField, TextField
 from resourcepool.translation import gettext_lazy as _
@@ -69,9 +65,11 @@ class Stream(AbstractElection):
         default=OnFailure.BLOCK,
         help_text=_("What happens to a task that has failed after all its retries."),
     )
-    retries = retries_field(3, _("How many times a failed task is retried."))
-    retry_delay = retry_delay_field(_("Time before each retry; later tasks of the lane wait, too."))
-    max_crashes = max_crashes_field(_("A task fails for good once its process has crashed this many times."))
+    retries = abstract.retries_field(3, _("How many times a failed task is retried."))
+    retry_delay = abstract.retry_delay_field(_("Time before each retry; later tasks of the lane wait, too."))
+    max_crashes = abstract.max_crashes_field(
+        _("A task fails for good once its process has crashed this many times.")
+    )
     lanes = whole(
         _("lanes"),
         1,
@@ -87,12 +85,12 @@ class Stream(AbstractElection):
         0.0,
         _("Extra time before a new leader begins, unless the last one resigned."),
     )
-    done_kept = done_kept_field(
+    done_kept = abstract.done_kept_field(
         _("finished tasks kept (s)"),
         7 * DAY,
         _("How long finished tasks and their keys are kept, except dead letters; 0: deleted once done."),
     )
-    is_paused = is_paused_field(_("No new tasks are started."))
+    is_paused = abstract.is_paused_field(help_text=_("No new tasks are started."))
     address = models.PositiveIntegerField(
         default=0, editable=False, help_text=_("Address of the consumer's process, for hints.")
     )

@@ -9,19 +9,19 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
-from django.db import connections
+from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import F
 
-from resourcepool import options
+from resourcepool import dialect, options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import guard_transaction, set_idle_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.dialect import ErrorKind
 from resourcepool.elections.term import Term
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases.lease import Lease
 from resourcepool.options import Seconds
-from resourcepool.taskqueue import sessions
 from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import Task
@@ -29,6 +29,8 @@ from resourcepool.taskqueue.policy import Result, TaskSnapshot
 from resourcepool.text import printable
 
 logger = logging.getLogger(__name__)
+
+MAX_CAUSES = 20  # in a chain of exceptions
 
 
 class GivenBack(ResourcePoolError):
@@ -180,7 +182,7 @@ def failure_result(error: BaseException) -> Result:
     return Result(
         "",
         _line(f"{type(error).__name__}: {_text_of(error)}"),
-        is_disconnected=sessions.caused_by_disconnection(error),
+        is_disconnected=caused_by_disconnection(error),
     )
 
 
@@ -204,3 +206,24 @@ def _text_of(error: BaseException) -> str:
 
 def _line(text: str) -> str:
     return " ".join(printable(text, " ").split())[:MAX_OUTCOME]
+
+
+def caused_by_disconnection(error: BaseException) -> bool:
+    """Whether a lost connection to a database that this thread has used caused this error."""
+    return any(_is_disconnection(cause) for cause in _causes(error))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(MAX_CAUSES):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_disconnection(error: BaseException) -> bool:
+    if not isinstance(error, DatabaseError | InterfaceError):
+        return False
+    supported: list[Any] = [each for each in connections.all(initialized_only=True) if dialect.supports(each)]
+    candidates = [each for each in supported if isinstance(error.__cause__, each.Database.Error)]
+    return any(dialect.error_kind(each, error) is ErrorKind.DISCONNECTED for each in candidates)

@@ -20,11 +20,11 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.statements import NOW
 from resourcepool.leases.terms import default_holder
-from resourcepool.taskqueue import sessions
 from resourcepool.taskqueue.in_hand import (
     InHand,
     close_leaked_connections,
     end_if_forked,
+    require_health_check,
     run_in_context,
     store,
 )
@@ -182,7 +182,7 @@ def handle(
     timer, pid = _HandedTimer(using, claimed, handlers.find(claimed.rule.name)), os.getpid()
     timer.ends = ends_process
     try:
-        sessions.require_health_check()
+        require_health_check()
         result = run_in_context(timer)
     except BaseException:
         end_if_forked(pid)

@@ -18,12 +18,12 @@ from celery import Task, current_app
 from django.db import connections, router
 
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import ensure_row
 from resourcepool.exceptions import BadOption
 from resourcepool.hints.broker import broker_connection
 from resourcepool.options import Seconds
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers.models import Timer, Topic
-from resourcepool.taskqueue.timers.scheduling import make_topic
 
 TOPIC = "celery"
 DEFAULTS = {"retries": 1_000, "retry_delay": 5.0}
@@ -62,8 +62,7 @@ def apply_async_at(
                 refused, options[refused], because="apply_async_at sets it; give the time by after or at"
             )
     using = router.db_for_write(Timer)
-    if not retrying(connections[using], Topic.objects.using(using).filter(pk=TOPIC).exists):
-        retrying(connections[using], partial(make_topic, using, TOPIC, **DEFAULTS))
+    retrying(connections[using], partial(ensure_row, Topic, using, TOPIC, **DEFAULTS))
     call = {
         "task": task if isinstance(task, str) else task.name,
         "args": list(args),

@@ -13,14 +13,12 @@ from resourcepool.dialect import DbNow, FenceField, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.taskqueue import abstract
 from resourcepool.taskqueue.abstract import (
     BARE_KEY,
     AbstractPlace,
     AbstractWork,
     WorkQuerySet,
-    done_kept_field,
-    is_paused_field,
-    update_and_record,
 )
 from resourcepool.text import CharField
 from resourcepool.translation import gettext_lazy as _
@@ -42,14 +40,14 @@ class Dispenser(AbstractPlace):
         1,
         1_000,
     )
-    done_kept = done_kept_field(
+    done_kept = abstract.done_kept_field(
         _("finished tasks kept (s)"),
         DAY,
         _(
             "How long finished tasks are kept, so that a rebuild does not add their keys again; failed tasks stay."
         ),
     )
-    is_paused = is_paused_field(_("No tasks are handed out."))
+    is_paused = abstract.is_paused_field(help_text=_("No tasks are handed out."))
     as_of = models.DateTimeField(
         _("data as of"),
         null=True,
@@ -137,7 +135,7 @@ class DispenserTaskQuerySet(WorkQuerySet):
     def fail(self, outcome: str) -> int:
         """Fail these tasks, which removes them from buckets and the pool; return how many."""
         failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
-        return update_and_record(
+        return abstract.update_and_record(
             self, EventKind.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed
         )
 

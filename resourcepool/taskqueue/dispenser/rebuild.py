@@ -18,14 +18,7 @@ from resourcepool.database.batches import batched
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
 from resourcepool.database.rows import insert_many
-from resourcepool.dialect import (
-    DbNow,
-    aware,
-    for_project,
-    from_columns,
-    in_columns,
-    read_clock,
-)
+from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.abstract import CHUNK as BATCH
@@ -52,17 +45,27 @@ class Known(NamedTuple):
     finished_at: Any
 
 
-class Put(NamedTuple):
-    """Counts of keys; ``ignored``: finished or failed."""
+class Rebuilt(NamedTuple):
+    """The result of a rebuild, in numbers of keys.
+
+    Attributes:
+        added, changed, kept: ready now: new ones, those with a new score, and unchanged ones.
+        assigned: in the buckets of workers.
+        ignored: finished after the mapping was computed, or failed.
+        retired: removed from the pool, because the mapping does not contain them.
+        is_outdated: nothing was done, because a mapping computed later was applied already.
+    """
 
     added: int = 0
     changed: int = 0
     kept: int = 0
     assigned: int = 0
     ignored: int = 0
+    retired: int = 0
+    is_outdated: bool = False
 
-    def __add__(self, other: Any) -> "Put":
-        return Put(*(one + more for one, more in zip(self, other, strict=True)))
+    def plus(self, more: "Rebuilt") -> "Rebuilt":
+        return Rebuilt(*(one + other for one, other in zip(self[:-1], more[:-1], strict=True)))
 
 
 def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key, Value]]:
@@ -84,7 +87,7 @@ def put(
     scores: Mapping[str, float],
     is_new_work: Callable[[datetime.datetime], bool] = lambda _: True,
     existing: Mapping[str, Known] | None = None,
-) -> Put:
+) -> Rebuilt:
     """Put a chunk of keys into the pool, inside a transaction.
 
     Args:
@@ -118,27 +121,7 @@ def put(
     added = insert_many(connection, blank, ("key", "score"), new) if new else 0
     changed = statements.rescore(connection, rescored) if rescored else 0
     assigned += len(rescored) - changed + len(new) - added
-    return Put(added, changed, kept, assigned, ignored)
-
-
-class Rebuilt(NamedTuple):
-    """The result of a rebuild, in numbers of keys.
-
-    Attributes:
-        added, changed, kept: ready now: new ones, those with a new score, and unchanged ones.
-        assigned: in the buckets of workers.
-        ignored: finished after the mapping was computed, or failed.
-        retired: removed from the pool, because the mapping does not contain them.
-        is_outdated: nothing was done, because a mapping computed later was applied already.
-    """
-
-    added: int = 0
-    changed: int = 0
-    kept: int = 0
-    assigned: int = 0
-    ignored: int = 0
-    retired: int = 0
-    is_outdated: bool = False
+    return Rebuilt(added, changed, kept, assigned, ignored)
 
 
 def rebuild(
@@ -197,7 +180,7 @@ def _diff(
     changed = sum(statements.rescore(connection, part) for part in chunks(rescored, CHUNK))
     # Matches the fence: a task that was assigned and returned meanwhile is left to the next rebuild.
     retired = sum(statements.retire(connection, part) for part in chunks(missing, CHUNK))
-    counts = Put(0, changed, kept, len(rescored) - changed)
+    counts = Rebuilt(0, changed, kept, len(rescored) - changed, retired=retired)
     for chunk in chunks(rest):
-        counts += put(connection, dispenser, chunk, is_new_work)
-    return Rebuilt(*counts, retired)
+        counts = counts.plus(put(connection, dispenser, chunk, is_new_work))
+    return counts

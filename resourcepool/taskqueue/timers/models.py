@@ -14,17 +14,12 @@ from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind
+from resourcepool.taskqueue import abstract
 from resourcepool.taskqueue.abstract import (
     BARE_KEY,
     AbstractPlace,
     AbstractWork,
     WorkQuerySet,
-    done_kept_field,
-    is_paused_field,
-    max_crashes_field,
-    retries_field,
-    retry_delay_field,
-    update_and_record,
 )
 from resourcepool.taskqueue.timers.rules import check_version
 from resourcepool.text import CharField, TextField
@@ -47,7 +42,7 @@ class Topic(AbstractPlace):
     none_yet = gettext_noop("a topic; none exists yet: the first timer creates it")
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])
-    is_paused = is_paused_field(_("No new timers are started."))
+    is_paused = abstract.is_paused_field(help_text=_("No new timers are started."))
     requires = models.JSONField(
         _("required labels"),
         default=dict,
@@ -71,10 +66,12 @@ class Topic(AbstractPlace):
     ttl = seconds(
         _("ttl (s)"), 30.0, _("How long after its handler's process crashes a timer fires again."), 1.0
     )
-    retries = retries_field(0, _("How many times a failed timer is retried."))
-    retry_delay = retry_delay_field(_("Time before the first retry; it doubles for each further one."))
-    max_crashes = max_crashes_field(_("A timer fails for good once its process has crashed this many times."))
-    done_kept = done_kept_field(
+    retries = abstract.retries_field(0, _("How many times a failed timer is retried."))
+    retry_delay = abstract.retry_delay_field(_("Time before the first retry; it doubles for each further one."))
+    max_crashes = abstract.max_crashes_field(
+        _("A timer fails for good once its process has crashed this many times.")
+    )
+    done_kept = abstract.done_kept_field(
         _("finished timers kept (s)"),
         DAY,
         _("How long finished timers are kept, except failed ones; 0: deleted once done."),
@@ -119,7 +116,7 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         is_ahead = When(due_at__gt=DbNow(), then=DbNow())
         due_at = Case(is_ahead, default=F("due_at"))
         waiting = (self.waiting(), EventKind.FIRED, actor, "")
-        return update_and_record(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
+        return abstract.update_and_record(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
 
     def cancel(self, actor: str = "") -> int:
         """Keep timers from firing, and running recurring ones from firing again; return how many."""
@@ -127,7 +124,8 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         event = (EventKind.CANCELLED, actor, "")
         running, waiting = self.unfinished().exclude(_HAS_NO_HOLDER), self.unfinished().filter(_HAS_NO_HOLDER)
         with transaction.atomic(using=self.db):
-            return update_and_record(running.exclude(schedule=""), *event, schedule="") + update_and_record(
+            cancelled = abstract.update_and_record(running.exclude(schedule=""), *event, schedule="")
+            return cancelled + abstract.update_and_record(
                 *(waiting, *event),
                 state=Timer.State.CANCELLED,
                 fence=F("fence") + 1,

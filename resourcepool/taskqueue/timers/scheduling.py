@@ -57,6 +57,11 @@ class _When(NamedTuple):
     at: datetime.datetime | None
     schedule: occurrences.Schedule | None
 
+    @property
+    def text(self) -> str:
+        """The schedule as stored; "": it fires once."""
+        return "" if self.schedule is None else self.schedule.text()
+
     def due_at(self, now: datetime.datetime) -> datetime.datetime:
         if self.at is not None:
             return self.at
@@ -113,7 +118,7 @@ def schedule(
     values = {
         "payload": options.json_object("payload", {} if payload is None else payload),
         "catch_up": options.one_of("catch_up", catch_up, get_args(CatchUp)),
-        "schedule": "" if when.schedule is None else when.schedule.text(),
+        "schedule": when.text,
     }
     using = router.db_for_write(Timer)
     tried: dict[datetime.datetime, bool] = {}  # times of the tries, and whether they wrote a new row
@@ -178,11 +183,11 @@ def reschedule(
         RESCHEDULED, RUNNING, FIRED (it has finished, or was cancelled), or UNKNOWN.
     """
     when = _when(after, at, every, cron, tz, start)
-    schedule_column = {} if when.schedule is None else {"schedule": when.schedule.text()}
+    schedule = {"schedule": when.text} if when.text else {}
 
     def changes(using: str, now: datetime.datetime) -> dict[str, Any]:
         times = Timer.restart_values(using, when.due_at(now))
-        return {**times, **schedule_column, "scheduled_at": in_columns(now, connections[using])}
+        return {**times, **schedule, "scheduled_at": in_columns(now, connections[using])}
 
     return _change(name, topic, Outcome.RESCHEDULED, changes)
 
@@ -202,17 +207,12 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
     return _When(options.seconds("after", after, most=MAX_AHEAD), None, None)
 
 
-def make_topic(using: str, name: str, **options: Any) -> None:
-    """Create a topic if it does not exist."""
-    # Not get_or_create: its second read does not see a row that is newer than the transaction's snapshot.
-    insert_unless_exists(Topic(pk=name, **options), using)
-
-
 def _now(using: str, topic: str) -> datetime.datetime:
     """Return the current time of the database; create the topic if it does not exist."""
     now = Topic.objects.using(using).filter(pk=topic).values_list(DbNow(), flat=True).first()
     if now is None:
-        make_topic(using, topic)
+        # Not get_or_create: its second read does not see a row that is newer than the transaction's snapshot.
+        insert_unless_exists(Topic(pk=topic), using)
         now = read_clock(connections[using])
     return from_columns(now, connections[using])
 
@@ -225,7 +225,7 @@ def _put(
     now: datetime.datetime,
     tried: dict[datetime.datetime, bool],
 ) -> Scheduled:
-    name, topic = result.name, result.topic
+    name, topic, connection = result.name, result.topic, connections[using]
     rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
     for _try in range(MAX_TRIES):
         existing = rows.values("finished_at", "due_at", "scheduled_at").first()
@@ -234,21 +234,18 @@ def _put(
             if Timer(name=name, topic_id=topic, **values).insert(using):
                 return result
             del tried[now]
-            if connections[using].in_atomic_block:  # its snapshot may be older than the row
+            if connection.in_atomic_block:  # its snapshot may be older than the row
                 rows = rows.select_for_update()
             continue
         is_over = existing["finished_at"] is not None
-        due_at, set_at = (
-            from_columns(existing[name], connections[using]) for name in ("due_at", "scheduled_at")
-        )
+        due_at, set_at = (from_columns(existing[name], connection) for name in ("due_at", "scheduled_at"))
         if set_at in tried:  # by a try whose reply was lost; it may have fired or been cancelled since
             return result._replace(due_at=for_project(due_at), is_new=tried[set_at])
         if not is_over and mode == "keep":
             return Scheduled(name, topic, for_project(due_at), False)
         if not is_over and mode == "error":
-            raise BadOption(
-                "name", name, because=Sentence(_("an unfinished timer of this topic has this name"))
-            )
+            in_use = Sentence(_("an unfinished timer of this topic has this name"))
+            raise BadOption("name", name, because=in_use)
         replaceable = Q() if mode == "replace" else ~Q(finished_at=None)
         tried[now] = is_over
         if rows.filter(replaceable).update(**values, fence=F("fence") + 1):
