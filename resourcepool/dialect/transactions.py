@@ -28,7 +28,7 @@ def short_transaction(
     Inside a transaction of the caller, also one begun by turning autocommit off, and on SQLite, the project's settings
     limit the wait.
 
-    On PostgreSQL it is at READ COMMITTED whatever the project has chosen: under load, six tries could otherwise all fail
+    On PostgreSQL it is at READ COMMITTED whatever the project has chosen: under load, all tries could otherwise fail
     because others had changed the rows since its snapshot.
     """
     db_dialect, session = of(connection), None

@@ -34,8 +34,7 @@ from resourcepool.taskqueue.timers.claims import Change, ClaimedTimer
 from resourcepool.taskqueue.timers.due_timers import MIN_PAUSE, DueTimer, DueTimers, read_rules
 from resourcepool.taskqueue.timers.handlers import RunningTimer
 from resourcepool.taskqueue.timers.models import RESEND_AFTER, Timer
-from resourcepool.taskqueue.timers.nodes import Node, node_labels, node_version
-from resourcepool.taskqueue.timers.rules import Rule, may_handle
+from resourcepool.taskqueue.timers.nodes import Node, Rule, may_handle, node_labels, node_version
 from resourcepool.taskqueue.timers.runner import MAX_AHEAD, TimerRunner, refuse_transaction
 from resourcepool.taskqueue.worker_loop import Worker
 

@@ -1,6 +1,6 @@
 """Buckets without a dispenser: the tasks of one worker for a limited time, and the list of all live buckets."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Generic
 
@@ -68,7 +68,7 @@ class TaskBucket(Generic[K]):
             BadOption: a key is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        requested, connection = validation.keys_and_scores(tasks), connections[self._using]
+        requested, connection = _keys_and_scores(tasks), connections[self._using]
         bucket_lifecycle.refuse_assignment_in_transaction(connection)
         rows: Rows = []
         for chunk in chunks(requested):
@@ -227,3 +227,15 @@ class TaskRouter:
     def _live(self) -> Any:
         rows = Bucket.objects.using(self._using)
         return rows.filter(dispenser_id=self._key, busy_before__gt=DbNow())
+
+
+def _keys_and_scores(values: object) -> dict[str, float]:
+    """Return {key: score} of a mapping, of assigned tasks, or of keys, whose scores are 0; raises BadOption."""
+    if isinstance(values, Mapping):
+        return validation.scores(values, "tasks")
+    if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
+        raise BadOption("tasks", values, Sentence(_("a list of keys")))
+    pairs = [
+        (value.key, value.score) if isinstance(value, validation.Assigned) else (value, 0.0) for value in values
+    ]
+    return {validation.key(own_key, "tasks"): validation.score(number) for own_key, number in pairs}

@@ -17,7 +17,7 @@ from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.models import RESEND_AFTER, Timer, TimerNode, Topic
-from resourcepool.taskqueue.timers.rules import CANARY, is_enough
+from resourcepool.taskqueue.timers.nodes import CANARY, is_enough
 from resourcepool.translation import gettext as _
 from resourcepool.translation import ngettext
 

@@ -19,7 +19,7 @@ from resourcepool.taskqueue.abstract import UNFINISHED, event_reason
 from resourcepool.taskqueue.policy import Result, Verdict, after_attempt
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.models import Timer
-from resourcepool.taskqueue.timers.rules import Rule
+from resourcepool.taskqueue.timers.nodes import Rule
 
 logger = logging.getLogger(__name__)
 

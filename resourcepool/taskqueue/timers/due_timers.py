@@ -15,8 +15,7 @@ from resourcepool.dialect import DbLater, MicrosUntil, NullInOrder
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.timers import claims, handlers, occurrences
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, Topic
-from resourcepool.taskqueue.timers.nodes import Node
-from resourcepool.taskqueue.timers.rules import Rule, TokenBucket, may_handle
+from resourcepool.taskqueue.timers.nodes import Node, Rule, may_handle
 
 RULES_MAX_AGE = 2.5  # seconds until a change of a topic takes effect
 MIN_PAUSE, MAX_PAUSE = 0.02, 1.0  # seconds between two queries
@@ -75,6 +74,21 @@ def _heads(using: str, topic: str, most: int, late: int, without: Collection[int
     yield rows.filter(busy_before__gte=DbLater(-LATE_AFTER)).values_list(*columns)[:most]
     if late:
         yield rows.filter(busy_before__lt=DbLater(-LATE_AFTER)).values_list(*columns)[:late]
+
+
+class TokenBucket:
+    """A rate limit: ``per_second`` on average, and as many at once after a pause. The caller passes the time."""
+
+    def __init__(self, per_second: float) -> None:
+        self._rate, self._left, self._at = per_second, per_second, -math.inf
+
+    def left(self, now: float) -> int:
+        self._left = min(self._rate, self._left + (now - self._at) * self._rate)
+        self._at = now
+        return int(self._left)
+
+    def take(self, count: int) -> None:
+        self._left -= count
 
 
 class DueTimers:

@@ -3,9 +3,11 @@
 import datetime
 from typing import Any, ClassVar, Self
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MinLengthValidator
 from django.db import connections, models, transaction
 from django.db.models import Case, F, Q, When
+from packaging.version import InvalidVersion, Version
 
 from resourcepool.database.columns import seconds
 from resourcepool.dialect import DbLater, DbNow, KeyField, in_columns
@@ -21,10 +23,9 @@ from resourcepool.taskqueue.abstract import (
     AbstractWork,
     WorkQuerySet,
 )
-from resourcepool.taskqueue.timers.rules import check_version
 from resourcepool.text import CharField, TextField
+from resourcepool.translation import gettext, gettext_noop
 from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
 
 MAX_NAME = 200
 MAX_TOPIC = 100
@@ -34,6 +35,14 @@ RESEND_AFTER = 60.0  # seconds until a timer that was handed over is due again, 
 
 # Pending, or the handler's process has crashed.
 _HAS_NO_HOLDER = Q(state="pending") | Q(busy_before__lte=DbNow())
+
+
+def check_version(version: str) -> None:
+    """Validate a version, for model fields; raises ValidationError."""
+    try:
+        Version(version)
+    except InvalidVersion:
+        raise ValidationError(gettext("A version must be like 2.10 or 2.10rc1 (PEP 440).")) from None
 
 
 class Topic(AbstractPlace):

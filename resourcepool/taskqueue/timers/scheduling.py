@@ -16,6 +16,7 @@ from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_col
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden
 from resourcepool.options import Seconds
+from resourcepool.taskqueue.abstract import MAX_NAMES
 from resourcepool.taskqueue.timers import nodes, occurrences
 from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer, Topic
 from resourcepool.translation import gettext_noop as _
@@ -26,8 +27,8 @@ IfExists = Literal["replace", "keep", "error"]
 MAX_AHEAD = 36_500 * options.DAY  # seconds
 SOON = datetime.timedelta(seconds=1.5)  # nodes read later timers in time without a hint
 MAX_TRIES = 5  # while other processes change the row
+CHANGED = f"was changed by other processes {MAX_TRIES} times meanwhile"
 COLUMNS = ("pk", "topic_id", "fence", "state", "finished_at", "schedule", "scheduled_at")
-MAX_NAMES = 5  # in an error
 
 
 class Scheduled(NamedTuple):
@@ -115,11 +116,9 @@ def schedule(
     when = _when(after, at, every, cron, tz, start)
     name, topic = options.name("name", name), options.name("topic", topic, most=MAX_TOPIC)
     mode = options.one_of("if_exists", if_exists, get_args(IfExists))
-    values = {
-        "payload": options.json_object("payload", {} if payload is None else payload),
-        "catch_up": options.one_of("catch_up", catch_up, get_args(CatchUp)),
-        "schedule": when.text,
-    }
+    content = options.json_object("payload", {} if payload is None else payload)
+    catches_up = options.one_of("catch_up", catch_up, get_args(CatchUp))
+    values = {"payload": content, "catch_up": catches_up, "schedule": when.text}
     using = router.db_for_write(Timer)
     tried: dict[datetime.datetime, bool] = {}  # times of the tries, and whether they wrote a new row
     is_soon = False
@@ -251,9 +250,7 @@ def _put(
         if rows.filter(replaceable).update(**values, fence=F("fence") + 1):
             return result._replace(is_new=is_over)
         del tried[now]
-    raise DatabaseUnavailable(
-        f"timer {topic}/{name} was changed by other processes {MAX_TRIES} times meanwhile"
-    )
+    raise DatabaseUnavailable(f"timer {topic}/{name} {CHANGED}")
 
 
 def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> Outcome:
@@ -277,8 +274,7 @@ def _only_one(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _change_once(rows: Any, done: Outcome, changes: _Changes, tried: set[datetime.datetime]) -> Outcome:
     is_cancel = done is Outcome.CANCELLED
     for _try in range(MAX_TRIES):
-        columns = rows.values(*COLUMNS, now=DbNow())
-        timers = list(columns[: MAX_NAMES + 1])
+        timers = list(rows.values(*COLUMNS, now=DbNow())[: MAX_NAMES + 1])
         if not timers:
             return Outcome.UNKNOWN
         row = _only_one(timers)
@@ -301,4 +297,4 @@ def _change_once(rows: Any, done: Outcome, changes: _Changes, tried: set[datetim
         fires_again = is_cancel and row["schedule"]
         if row["state"] == State.RUNNING and (not fires_again or current.update(schedule="")):
             return Outcome.RUNNING
-    raise DatabaseUnavailable(f"a timer was changed by other processes {MAX_TRIES} times meanwhile")
+    raise DatabaseUnavailable(f"a timer {CHANGED}")
