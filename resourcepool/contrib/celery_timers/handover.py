@@ -125,7 +125,7 @@ def hand_over(using: str, due: Collection[int], rules: Mapping[str, Rule], holde
             "crashes": timer.crashes,
             "previous_end": timer.previous_end,
         }
-        if row["state"] == Timer.State.PENDING and row["holder"]:
+        if row["state"] == Timer.State.PENDING and row["holder"] not in ("", holder):
             unclaimed.add(timer.pk)
         else:
             columns["started_at"] = NOW  # the start of its wait

@@ -222,8 +222,9 @@ class TaskDispenser(ReadyTasks[K]):
         Args:
             tasks: as for ``tasks_done``.
         """
-        bucket = self._bucket(options.name("worker", worker)).find()
+        name = options.name("worker", worker)
         fences = None if tasks is None else validation.fences(tasks, self._factory)
+        bucket = self._bucket(name).find()
         return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket, fences)
 
     def touch(self, worker: str) -> bool:
