@@ -229,9 +229,10 @@ class AbstractWork(models.Model):
     @classmethod
     def leaves_a_row(cls, using: str, place: str, name: str) -> bool:
         """Whether it leaves a row once finished, so that a repeated call can tell if an earlier one succeeded."""
-        exists = cls.objects.using(using).named(place, name).exists()  # type: ignore[attr-defined]  # as in insert
         places: Any = cls._meta.get_field(cls.key_columns[0]).related_model
-        return exists or places.objects.using(using).filter(pk=place, done_kept__gt=0).exists()
+        rows = cls.objects.using(using).named(place, name)  # type: ignore[attr-defined]  # as in insert
+        keeping = places.objects.using(using).filter(pk=place, done_kept__gt=0)
+        return any(each.exists() for each in (rows, keeping))
 
     @classmethod
     def unassigned_values(cls) -> dict[str, Any]:

@@ -65,7 +65,9 @@ class Rebuilt(NamedTuple):
     is_outdated: bool = False
 
     def plus(self, more: "Rebuilt") -> "Rebuilt":
-        return Rebuilt(*(one + other for one, other in zip(self[:-1], more[:-1], strict=True)))
+        """Add the counts of another part of the mapping."""
+        names = ("added", "changed", "kept", "assigned", "ignored", "retired")
+        return self._replace(**{name: getattr(self, name) + getattr(more, name) for name in names})
 
 
 def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key, Value]]:
