@@ -73,7 +73,10 @@ def setting(name: str) -> Any:
     """
     default = DEFAULTS[name]
     if not isinstance(default, dict):
-        return all_settings().get(name, default)
+        try:
+            return settings.RESOURCEPOOL.get(name, default)
+        except AttributeError:  # there is none, or it is not a dict
+            return all_settings().get(name, default)
     _refuse_other_than_dict(f"RESOURCEPOOL[{name!r}]", type(all_settings().get(name, default)))
     return {**default, **all_settings().get(name, default)}
 

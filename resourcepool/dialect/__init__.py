@@ -35,7 +35,7 @@ from resourcepool.dialect.expressions import (
 )
 from resourcepool.dialect.lookups import Begins
 from resourcepool.dialect.per_database import cached_per_database
-from resourcepool.dialect.statement import all_rows, row_count, run
+from resourcepool.dialect.statement import all_rows, first_row, row_count, run
 from resourcepool.dialect.supported import error_kind, of, refuses_text, supports, violates
 from resourcepool.dialect.transactions import SHORT_LOCK_WAIT, limit_idle, short_transaction
 
@@ -61,6 +61,7 @@ __all__ = [
     "discard",
     "drop_inherited_connections",
     "error_kind",
+    "first_row",
     "for_project",
     "from_columns",
     "in_columns",

@@ -103,6 +103,17 @@ class Dialect:
         """
         return None
 
+    def change_row_and_first_in_line(
+        self, row: "RowUpdate", ticket: "RowUpdate", line: str, first: str, more: str
+    ) -> str | None:
+        """Return the statement of ``change_row_and_first_ticket`` that reads the tickets, too; None: not here.
+
+        Args:
+            line: a SELECT, to which ``first`` refers as "line".
+            more: a column of the ticket. The statement returns its key, this, and how many rows ``line`` has.
+        """
+        return None
+
     def changed_ticket(self, cursor: Any) -> int | None:
         """Return the key of the ticket that ``change_row_and_first_ticket`` changed; None if it changed nothing."""
         raise NotImplementedError

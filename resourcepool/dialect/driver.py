@@ -55,8 +55,8 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
     if connection.needs_rollback:
         connection.validate_no_broken_transaction()
     session = connection.connection
-    values = [b"%d" % value if type(value) is int else session.literal(value) for value in params]
     _discard_unread(session)  # usually nothing
+    values = [b"%d" % value if type(value) is int else _literal(session, value) for value in params]
     try:
         session.query(text.encode() % tuple(values))
         result = session.store_result()
@@ -69,6 +69,13 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
     except BaseException:  # a signal handler's
         _discard_unread(session)
         raise
+
+
+def _literal(session: Any, value: Any) -> Any:
+    # The driver's own ``literal`` tries this type last.
+    return (
+        session.string_literal(value.encode(session.encoding)) if type(value) is str else session.literal(value)
+    )
 
 
 def _discard_unread(session: Any) -> None:

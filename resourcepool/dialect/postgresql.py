@@ -81,6 +81,15 @@ class PostgreSQL(Dialect):
         )
         return (text,)
 
+    def change_row_and_first_in_line(
+        self, row: RowUpdate, ticket: RowUpdate, line: str, first: str, more: str
+    ) -> str | None:
+        # A locking read locks no more than the row that it returns.
+        change = self.change_row_and_first_ticket(row, ticket, first)
+        assert change is not None  # noqa: S101 (for the type checker)
+        rest = change.removeprefix("WITH ")
+        return f"WITH line AS ({line}), {rest}, {more}, (SELECT COUNT(*) FROM line)"  # noqa: S608 (quoted names)
+
     def change_row_and_first_ticket(self, row: RowUpdate, ticket: RowUpdate, first: str) -> str | None:
         return (
             f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)

@@ -32,14 +32,16 @@ class _Plan:
     """The PREPARE and EXECUTE statements for one text.
 
     Attributes:
+        plain: the text as the driver wants it, with positional parameters.
         names: the parameters' names in the order of the text; empty if they are positional.
     """
 
-    __slots__ = ("call", "names", "prepare", "text")
+    __slots__ = ("call", "names", "plain", "prepare", "text")
 
     def __init__(self, sql: str, database: str) -> None:
         self.names: list[str] = []
         self.text = _PLACE.sub(self._mark, sql)
+        self.plain = _PLACE.sub(lambda match: "%%" if match[0] == "%%" else "%s", sql)
         # The name is unique for this text in this database, where the server executes the statement.
         name = f"resourcepool_{hashlib.sha256(f'{database} {self.text}'.encode()).hexdigest()[:24]}"
         places = ", ".join(["%s"] * self.text.count("?"))
@@ -72,7 +74,7 @@ class Session:
         prepare_after: number of uses after which a statement is prepared; short sessions prepare none.
     """
 
-    prepare_after: ClassVar[int] = 8
+    prepare_after: ClassVar[int] = 4
 
     def __init__(self, connection: BaseDatabaseWrapper, *, can_prepare: bool) -> None:
         self._cursor: Any = connection.cursor()  # opens the session
@@ -85,24 +87,27 @@ class Session:
 
     def execute(self, sql: str, params: Params) -> Reply:
         """Send ``sql``, prepared if it is sent often, and return the answer."""
-        if not self._connection.execute_wrappers and (plan := self._plans.get(sql) or self._prepared(sql)):
+        if self._connection.execute_wrappers:
+            return self._send(sql, params)
+        if (prepared := self._plans.get(sql) or self._prepared(sql)) is not None:
             try:
-                values = plan.in_order(params)
-                return (
-                    send(self._connection, plan.call, values)
-                    if self._is_plain
-                    else self._send(plan.call, values)
-                )
+                return self._send_directly(prepared.call, prepared.in_order(params))
             except OperationalError as error:
                 if error.args[0] not in GONE:
                     raise
                 self.close()
-        return self._send(sql, params)
+        if not self._is_plain:
+            return self._send(sql, params)
+        plan = _plan(sql, self._connection.settings_dict["NAME"])
+        return self._send_directly(plan.plain, plan.in_order(params))
 
     def close(self) -> None:
         """Send all statements unprepared from now on."""
         self._is_closed = True
         self._plans.clear()
+
+    def _send_directly(self, sql: str, values: Sequence[Any]) -> Reply:
+        return send(self._connection, sql, values) if self._is_plain else self._send(sql, values)
 
     def _send(self, sql: str, params: Params) -> Reply:
         # Removed while in use, because a signal handler that acquires or releases needs another one.
@@ -121,7 +126,7 @@ class Session:
             return None
         plan = _plan(sql, self._connection.settings_dict["NAME"])
         try:
-            self._send(plan.prepare, [plan.text])
+            self._send_directly(plan.prepare, [plan.text])
         except DatabaseError as error:
             if error.args[0] not in REFUSED:
                 raise

@@ -197,8 +197,7 @@ def _scan(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None
     """Assign free rows to the waiters; return the grants if this waiter got all its rows."""
     model, request, ticket = waiter.model, waiter.request, waiter.ticket
     assert ticket is not None  # noqa: S101 (for the type checker)
-    # One try: concurrent callers assign the same rows to the same tickets.
-    seen, given = assignment.assign_free_rows(connection, model, request.selector, tries=1)
+    seen, given = assignment.assign_free_rows(connection, model, request.selector, only=ticket.pk)
     rows = given.get(ticket.pk, ())
     if len(rows) >= request.count or len(seen.free) >= len(given) + FIRST_IN_LINE:
         waiter.pacing.found_free()  # a claim would have succeeded with less work

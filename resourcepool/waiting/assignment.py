@@ -24,7 +24,7 @@ from resourcepool.waiting.handover import FIRST_TICKETS
 from resourcepool.waiting.tickets import HeldRows, WaitingTicket
 
 MAX_TRIES = 2  # per row, and per ticket
-RETURN_EVERY = 2.0  # seconds between two returns of due rows to service
+RETURN_EVERY = 5.0  # seconds between two returns of due rows to service
 
 _returned_at: dict[tuple[Model, str], float] = {}
 
@@ -51,9 +51,9 @@ def allot(
     given: dict[int, list[Any]] = {}
     for ticket in line:
         rows: list[Any] = []
-        failures = 0
+        lacks, failures = ticket.lacks, 0
         for pk in free.get(ticket.selector, ()):
-            if len(rows) == ticket.lacks or failures == tries:
+            if len(rows) == lacks or failures == tries:
                 break
             if pk in taken or failed[pk] == tries:
                 continue
@@ -73,13 +73,13 @@ def assign_free_rows(
     model: Model,
     selector: str = "{}",
     most: int = FIRST_TICKETS,
-    tries: int = MAX_TRIES,
+    only: int | None = None,
 ) -> tuple[FreeRows, dict[int, HeldRows]]:
     """Give free rows to the first matching waiters.
 
     Args:
         most: maximum number of free rows to read.
-        tries: see ``allot``; with a single waiter always ``MAX_TRIES``.
+        only: give only the rows that are due to this ticket; the owners of earlier tickets scan themselves.
 
     Returns:
         The rows that were free for ``selector``, and {ticket: its rows now} of the tickets that got rows.
@@ -96,15 +96,15 @@ def assign_free_rows(
         fences = {pk: fence for rows in by_selector.values() for pk, fence in rows.free.items()}
 
         def take(ticket: WaitingTicket, pk: Any) -> bool:
+            if only is not None and ticket.pk != only:
+                return True
             ticket = served.get(ticket.pk, ticket)
             given = _give_free(connection, model, pk, fences[pk], ticket)
             if given:
                 served[ticket.pk] = ticket.given(pk, fences[pk] + 1)
             return given
 
-        if len(line) == 1:
-            tries = MAX_TRIES  # no other waiter could take a row behind a locked one
-        allot(line, {wanted: list(rows.free) for wanted, rows in by_selector.items()}, take, tries)
+        allot(line, {wanted: list(rows.free) for wanted, rows in by_selector.items()}, take)
     return seen, {pk: ticket.holds for pk, ticket in served.items()}
 
 

@@ -62,10 +62,24 @@ class _Texts:
             f"{line.column.is_waiting} = {db_dialect.true} AND {line.column.busy_before} > {db_dialect.now}"
         )
         can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
-        self.give_to_first = can_skip and db_dialect.change_row_and_first_ticket(
+        to_first = (
             row_to(fits, db_dialect.later.replace("%s", ticket.grant_us), ticket.holder),
             ticket_with("", **of_one),
-            f" FROM {line.name} WHERE {line.column.id} IN ({keys}) AND {still_waits} {line.order}",
+        )
+        first = f" FROM {line.name} WHERE {line.column.id} IN ({{}}) AND {still_waits}"
+        self.give_to_first = can_skip and db_dialect.change_row_and_first_ticket(
+            *to_first, f"{first.format(keys)} {line.order}"
+        )
+        takes_not_any = f"{line.column.count} > 1"
+        takes_not_any += "" if model.line_per_name else f" OR {line.column.selector} <> '{{}}'"
+        keys_in_line = f"SELECT {line.column.id} FROM line"  # noqa: S608 (quoted names)
+        in_line = f"SELECT *{waiting} {line.order} LIMIT {FIRST_TICKETS}"
+        all_take_any = f"NOT EXISTS (SELECT 1 FROM line WHERE {takes_not_any})"  # noqa: S608 (quoted names)
+        self.give_in_line = can_skip and db_dialect.change_row_and_first_in_line(
+            *to_first,
+            in_line,
+            f"{first.format(keys_in_line)} AND {all_take_any} {line.order}",
+            ticket.address,
         )
         self.take_back = db_dialect.change_both(ticket_with(**of_several), row_to(this_row))
         lasting = db_dialect.later.replace("%s", "%(grant_us)s")
@@ -103,7 +117,7 @@ def give(
     holds = ticket.given(pk, fence + 1).holds
     sql = of(connection, model).give[ticket.count > 1, if_free]
     if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
-        note_given(connection.alias, line_of(model, pk), ticket)
+        note_given(connection.alias, line_of(model, pk), ticket.pk, ticket.address)
     return given
 
 
@@ -120,21 +134,41 @@ def give_to_first(
     """
     if not (sql := of(connection, model).give_to_first):
         return any(give(connection, model, pk, fence, ticket) for ticket in line)
-    keys = [line[min(number, len(line) - 1)].pk for number in range(FIRST_TICKETS)]
+    keys = [ticket.pk for ticket in line]
+    keys += keys[-1:] * (FIRST_TICKETS - len(keys))
     params = {"pk": key(connection, model, pk), "fence": fence, **dict(zip(TICKET_PARAMS, keys, strict=True))}
     params["granted"] = tickets.written([(pk, fence + 1)])
     given = dialect.run(connection, sql, params, dialect.of(connection).changed_ticket)
     for ticket in line:
         if ticket.pk == given:
-            note_given(connection.alias, line_of(model, pk), ticket)
+            note_given(connection.alias, line_of(model, pk), ticket.pk, ticket.address)
     return given is not None
 
 
-def note_given(using: str, line: str, ticket: WaitingTicket) -> None:
-    """Note that this ticket was given a row, and wake its process."""
+def give_in_line(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+    """Read the first tickets and ``give_to_first`` in one statement, where the database can and all take any row.
+
+    Returns:
+        False: nothing has changed.
+    """
+    if not (sql := of(connection, model).give_in_line):
+        return False
+    line = line_of(model, pk)
+    granted = tickets.written([(pk, fence + 1)])
+    params = {"pk": key(connection, model, pk), "fence": fence, "granted": granted, "pool": line}
+    if (given := dialect.run(connection, sql, params, dialect.first_row)) is None:
+        return False
+    ticket, address, length = given
+    pacing_of(line, connection.alias).found_line(length, monotonic())
+    note_given(connection.alias, line, ticket, address)
+    return True
+
+
+def note_given(using: str, line: str, ticket: int, address: int) -> None:
+    """Note that this ticket was given a row, and wake the process at ``address``."""
     pacing = pacing_of(line, using)
-    pacing.given(ticket.pk, monotonic())
-    hints.notify(using, ticket.pk, ticket.address, pacing.per_second)
+    pacing.given(ticket, monotonic())
+    hints.notify(using, ticket, address, pacing.per_second)
 
 
 def take_from(

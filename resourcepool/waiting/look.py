@@ -7,7 +7,6 @@ from operator import attrgetter
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, margin
@@ -20,7 +19,8 @@ from resourcepool.waiting.waiter import Waiter
 TOGETHER = 0.005  # seconds: looks that are due within this time are one statement
 
 # attrgetter is fast: a turn visits all waiters, maybe hundreds, many times a second.
-PLACE, NEXT_LOOK, NEXT_SCAN, RENEWED_AT = map(attrgetter, ("place", "next_look", "next_scan", "renewed_at"))
+PLACE, DUE = attrgetter("place"), attrgetter("due")
+NEXT_LOOK, NEXT_SCAN, RENEW_AT = map(attrgetter, ("next_look", "next_scan", "renew_at"))
 
 
 def look(
@@ -82,11 +82,13 @@ def _grants(
     return [Grant(pk, fence, waiter.holder, now) for pk, fence in rows]
 
 
-def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: float) -> list[Waiter]:
+def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: float) -> Sequence[Waiter]:
     """Return the waiters to look at: the first of each line, and those that are due or noticed.
 
     Lines per name are served strictly in order: there, only the first are looked at.
     """
+    if len(waiters) == 1:
+        return waiters if waiters[0].ticket else ()
     chosen, seen = list[Waiter](), Counter[str]()
     for waiter in sorted(waiters, key=PLACE):
         if waiter.ticket is None:
@@ -103,6 +105,8 @@ def due_until(waiters: Sequence[Waiter], now: float) -> float:
 
     One statement looks at many tickets, so the waiters of a process soon look together.
     """
+    if len(waiters) == 1:
+        return now
     due = (waiter.pause(now) for waiter in waiters if waiter.ticket and waiter.next_look <= now + TOGETHER)
     return now + max(TOGETHER, min(due, default=0.0) / 2)
 
@@ -110,8 +114,3 @@ def due_until(waiters: Sequence[Waiter], now: float) -> float:
 def soonest(waiters: Collection[Waiter], when: Callable[[Waiter], float]) -> float:
     """Return the earliest of these moments; infinity without waiters."""
     return min(map(when, list(waiters)), default=math.inf)
-
-
-def renew_at(waiters: Collection[Waiter]) -> float:
-    """Return when the tickets must be renewed, all together."""
-    return soonest(waiters, RENEWED_AT) + ticket_ttl() / 3

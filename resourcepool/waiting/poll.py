@@ -16,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect, hints
 from resourcepool.conf import ticket_ttl
-from resourcepool.database.background import log_errors, own_connections, own_turn
+from resourcepool.database.background import log_errors, own_connections
 from resourcepool.database.clock import monotonic
 from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
@@ -28,12 +28,13 @@ from resourcepool.leases.table import Model
 from resourcepool.threads.sync_async import never
 from resourcepool.waiting import tickets
 from resourcepool.waiting.look import (
+    DUE,
     NEXT_LOOK,
     NEXT_SCAN,
+    RENEW_AT,
     due_until,
     look,
     pass_on,
-    renew_at,
     soonest,
     to_look_at,
 )
@@ -82,17 +83,16 @@ class Poller:
         began, limit = monotonic(), min(STATEMENT_TIMEOUT, waiter.request.timeout + TIMEOUT_GRACE)
         try:
             self.join(waiter, waiter.outcome.wake)
-            with own_turn() as turn, statement_timeout(limit):
+            with statement_timeout(limit):
                 while not waiter.is_over(stop):
-                    due = math.inf
-                    if self._leads(waiter) and (due := self._due()) <= monotonic():
-                        with turn:
-                            self.take_turn()
+                    due, now = self._due() if self._leads(waiter) else math.inf, monotonic()
+                    if due <= now:
+                        self.take_turn()
                         continue
-                    if not keeps_session and math.isinf(due) and monotonic() > began + SESSION_KEPT:
+                    if not keeps_session and math.isinf(due) and now > began + SESSION_KEPT:
                         dialect.close_own_session(connections[self.using])
                     # Wakes up periodically: a signal, or the end of the thread that took turns, may be missed.
-                    waiter.outcome.wait(min(POLL, waiter.seconds_left, due - monotonic()))
+                    waiter.outcome.wait(min(POLL, waiter.seconds_left, due - now))
         finally:
             self._resign(waiter)
 
@@ -195,10 +195,8 @@ class Poller:
     def _due(self) -> float:
         """Return the time of the next turn."""
         self._sleeps_until = math.inf  # who joins from now on wakes this thread
-        waiters = list(self.waiters)
-        is_due = self._noticed or any(waiter.is_done or waiter.is_orphaned for waiter in waiters)
-        moments = (soonest(waiters, NEXT_LOOK), soonest(waiters, NEXT_SCAN), renew_at(waiters))
-        self._sleeps_until = due = max(self._off_until, 0.0 if is_due else min(moments))
+        due = 0.0 if self._noticed else soonest(self.waiters, DUE)
+        self._sleeps_until = due = max(self._off_until, due)
         return due
 
     def take_turn(self) -> None:
@@ -304,14 +302,14 @@ class Poller:
 
     def _renew(self, waiters: Sequence[Waiter], now: float) -> None:
         """Renew all tickets in one statement if one is due; who still waits then need not be looked at."""
-        if renew_at(waiters) > now:
+        if soonest(waiters, RENEW_AT) > now:
             return
         pks = [waiter.ticket.pk for waiter in waiters if waiter.ticket]
         all_wait = tickets.renew(self._connection, pks) == len(waiters)
         for waiter in waiters:
             if waiter.holds:
                 verbs.renew(self._connection, waiter.model, waiter.holds, ticket_ttl())
-            waiter.renewed_at = now
+            waiter.renew_at = now + ticket_ttl() / 3
             if all_wait and not waiter.request.count > 1:
                 waiter.set_next_look(now)
 
@@ -331,13 +329,19 @@ class Poller:
                 is_moving |= waiter.model.line_per_name
             more = to_look_at(list(self.waiters), noticed, until) if is_moving else ()
             batch = [waiter for waiter in more if waiter not in looked]
-        waiters, next_looks = list(self.waiters), dict[str, float]()
-        for waiter in waiters:
-            if waiter in looked:
+        self._postpone_others_of_lines(looked)
+
+    def _postpone_others_of_lines(self, looked: Collection[Waiter]) -> None:
+        """In lines per name, which are served strictly in order, the others look when the first do."""
+        others = [
+            waiter for waiter in list(self.waiters) if waiter.model.line_per_name and waiter not in looked
+        ]
+        next_looks = dict[str, float]()
+        for waiter in looked if others else ():
+            if waiter in self.waiters:
                 next_looks[waiter.line] = min(waiter.next_look, next_looks.get(waiter.line, math.inf))
-        for waiter in waiters:
-            if waiter.model.line_per_name and waiter not in looked:
-                waiter.next_look = next_looks.get(waiter.line, waiter.next_look)
+        for waiter in others:
+            waiter.next_look = next_looks.get(waiter.line, waiter.next_look)
 
     def _scan_when_due(self) -> None:
         now, waiters = monotonic(), list(self.waiters)

@@ -53,6 +53,8 @@ def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: 
     row, pacing = (connection, model, pk, fence), pacing_of(line_of(model, pk), connection.alias)
     if pacing.awaited_until <= monotonic() and _free_if_nobody_waits(*row):
         return True
+    if handover.give_in_line(*row):
+        return True
     for _ in range(MAX_READS):
         line = tickets.in_line(connection, model, FIRST_TICKETS, selector_of(model, pk))
         pacing.found_line(len(line), monotonic())
@@ -213,7 +215,7 @@ def give_several(connection: BaseDatabaseWrapper, model: Model, rows: Rows, tick
         )
         transaction.set_rollback(not done, using=connection.alias)
     if done:
-        handover.note_given(connection.alias, line_of(model, rows[0][0]), ticket)
+        handover.note_given(connection.alias, line_of(model, rows[0][0]), ticket.pk, ticket.address)
     return done
 
 

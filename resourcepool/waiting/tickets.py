@@ -20,6 +20,8 @@ from resourcepool.waiting.models import Ticket, line_name
 
 MAX_TICKETS = 10_000  # read at once; tickets further back are not served yet anyway
 
+_to_json = json.JSONEncoder(ensure_ascii=False).encode  # ``json.dumps`` makes an encoder for each call
+
 Row = tuple[Any, int]  # its primary key and fence
 HeldRows = tuple[Row, ...]
 
@@ -50,7 +52,7 @@ class TicketState(NamedTuple):
     left: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that takes far longer to make, and a release makes several
 class WaitingTicket:
     """A live ticket that is still waiting.
 
@@ -230,7 +232,7 @@ def expired_since(connection: BaseDatabaseWrapper, model: Model, seconds: float)
 def written(pairs: Sequence[Row]) -> str:
     """Return rows as JSON, as stored in ``granted`` and ``collected``."""
     plain = [[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs]
-    return json.dumps(plain, ensure_ascii=False)
+    return _to_json(plain)
 
 
 def _pairs(granted: str, collected: str) -> HeldRows:

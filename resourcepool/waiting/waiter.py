@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from resourcepool import hints
+from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
 from resourcepool.leases.free_rows import python_key
 from resourcepool.leases.keeper import keeper
@@ -31,7 +32,9 @@ class Waiter:
         ticket: None while it has none.
         insert_in_doubt: it may have a ticket with an unknown key, because the INSERT was interrupted.
         next_look, next_scan: when to look at the ticket, and for free rows, by this process's clock.
-        renewed_at: this process's clock just before the ticket was taken or last renewed.
+        renew_at: when to renew the ticket, by this process's clock.
+        model: the model whose rows it waits for.
+        line, pacing: the name of its line, and what this process knows of it.
         holds: its rows so far, if it requests several.
         db_error: the error of the last statement for it, if that failed.
         is_late: its time is up; the database decides whether it was served first.
@@ -49,26 +52,20 @@ class Waiter:
     began: float = field(default_factory=monotonic)
     next_look: float = 0.0
     next_scan: float = 0.0
-    renewed_at: float = 0.0
+    renew_at: float = 0.0
     holds: HeldRows = ()
     db_error: Exception | None = None
     is_late: bool = False
     is_near: bool = False
+    model: Model = field(init=False)
     line: str = field(init=False)
+    pacing: Pacing = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set the name of its line."""
+        """Set the name of its line, and what this process knows of it."""
+        self.model = self.source.model
         self.line = line_name(self.model, self.request.selector)
-
-    @property
-    def model(self) -> Model:
-        """The model whose rows it waits for."""
-        return self.source.model
-
-    @property
-    def pacing(self) -> Pacing:
-        """What this process knows of its line."""
-        return pacing_of(self.line, self.using)
+        self.pacing = pacing_of(self.line, self.using)
 
     @property
     def place(self) -> tuple[int, int]:
@@ -90,6 +87,13 @@ class Waiter:
         """Seconds until its time is up; afterwards, until it is decided whether it was served first: no limit."""
         return self.began + (float("inf") if self.is_late else self.request.timeout) - monotonic()
 
+    @property
+    def due(self) -> float:
+        """When it needs a turn of the poller: 0 if it is done, or has been given up."""
+        if self.is_done or self.is_orphaned:
+            return 0.0
+        return min(self.next_look, self.next_scan, self.renew_at)
+
     def is_over(self, stop: Callable[[], bool]) -> bool:
         """Whether it is done, should ``stop``, or its time is up."""
         return self.is_done or (not self.is_late and (self.seconds_left <= 0 or stop()))
@@ -97,7 +101,8 @@ class Waiter:
     def set_ticket(self, ticket: NewTicket) -> None:
         """Note its ticket, and schedule the first look and the next scan."""
         self.ticket, self.insert_in_doubt, self.holds, self.db_error = ticket, False, (), None
-        self.renewed_at = at = ticket.sent_at
+        at = ticket.sent_at
+        self.renew_at = at + ticket_ttl() / 3
         pacing, at_last = self.pacing, self.began + self.request.timeout - LAST_LOOK
         # At the latest after a quarter of the grant, which may expire.
         first = min(pacing.first_look(ticket.pk, at), ticket.grant_seconds / 4)

@@ -123,14 +123,14 @@ def test_an_interrupted_one_leaves_no_session_whose_next_reply_is_another_ones(
     other: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python runs signal handlers between sending a statement and reading the reply."""
-    from MySQLdb.cursors import BaseCursor
+    from MySQLdb.connections import Connection
 
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
     select(1, other)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(BaseCursor, "_do_get_result", interrupted)
+        patch.setattr(Connection, "store_result", interrupted)
         select(2, other)
     with other.cursor() as cursor:  # the caller's own, which nothing of ours repeats
         cursor.execute("SELECT 3")

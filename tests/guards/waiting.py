@@ -75,6 +75,13 @@ WAITING = (
         THE_HANDOVER,
     ),
     Mutation(
+        "a newcomer takes a row that is due to an earlier waiter",
+        "waiting/assignment.py",
+        "if only is not None and ticket.pk != only:",
+        "if False:",
+        THE_HANDOVER,
+    ),
+    Mutation(
         "expired tickets stay in line",
         TICKETS,
         'alive = f"{column.busy_before} > {db_dialect.indexed_now}"',

@@ -32,6 +32,14 @@ class TestAssignment:
         }
         assert given(urgent) == [(rows[1].pk, 1)]
 
+    def test_gives_one_ticket_only_the_rows_that_are_due_to_it(self) -> None:
+        rows = several(Proxy, 2)
+        earlier, mine, later = ticket(Proxy), ticket(Proxy), ticket(Proxy)
+        for only in (later, mine):
+            assignment.assign_free_rows(connection, Proxy, only=only.pk)
+        assert [len(given(one)) for one in (earlier, mine, later)] == [0, 1, 0]
+        assert given(mine)[0][0] in {row.pk for row in rows}
+
     def test_gives_each_waiter_matching_rows(self) -> None:
         us, de = new(Proxy, country="US"), new(Proxy, country="DE")
         french, german, any_one = (ticket(Proxy, selector=s) for s in ('{"country": "FR"}', DE, "{}"))
