@@ -28,7 +28,7 @@ COLUMNS = TaskSnapshot._fields[:-1]  # due_in is computed
 
 def read_policy(using: str, stream: str) -> Policy | None:
     """Return the settings of a stream; None: it does not exist."""
-    return next(iter(Policy.read(Stream.objects.using(using).filter(pk=stream))), None)
+    return next(iter(Policy.read(Stream.objects.using(using).filter(pk=stream)[:1])), None)
 
 
 def first_tasks(

@@ -97,12 +97,14 @@ class InHand(Generic[AttemptT]):
     def _work(self) -> None:
         try:
             while (attempt := self._waiting.get()) is not None:
-                result = self._result_of(attempt)
-                if result is not GIVEN_BACK:  # by the loop, which has noted that itself
-                    self._ended.put((attempt, result))
-                    self._wakeup.wake()
+                self._note_end(attempt, self._result_of(attempt))
         finally:
             connections.close_all()
+
+    def _note_end(self, attempt: AttemptT, result: Result) -> None:
+        if result is not GIVEN_BACK:  # by the loop, which has noted that itself
+            self._ended.put((attempt, result))
+            self._wakeup.wake()
 
     def _result_of(self, attempt: AttemptT) -> Result:
         try:

@@ -260,7 +260,8 @@ def empty_bucket(
     connection, row = connections[using], Bucket.objects.using(using).filter(pk=bucket)
 
     def send() -> int:
-        row.update(fence=F("fence") + 1)  # locks it
+        if fences is None:
+            row.update(fence=F("fence") + 1)  # locks it
         had = statements.tasks_in_bucket(connection, bucket)
         mine = [task for task in had if fences is None or fences.get(task.key) == task.fence]
         returned = sum(statements.give_back(connection, bucket, batch) for batch in batched(mine, CHUNK))

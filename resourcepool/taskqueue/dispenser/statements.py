@@ -77,7 +77,7 @@ class Texts:
         )
         self.give_back = (
             f"UPDATE {task} SET state = 'ready', bucket_id = NULL, fence = fence + 1 "
-            "WHERE id IN ({ids}) AND bucket_id = %s"
+            "WHERE {current} AND bucket_id = %s"
         )
         self.retire = f"DELETE FROM {task} WHERE {{current}} AND state = %s"
         self.rescore = f"UPDATE {task} SET score = {{score}} WHERE id IN ({{ids}}) AND state = 'ready'"
@@ -160,14 +160,14 @@ def take(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> l
 
 
 def give_back(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> int:
-    """Return these tasks to the pool if the bucket still has them; return their number."""
-    return _count(connection, texts(connection).give_back.format(ids=_ids(row.pk for row in rows)), (bucket,))
+    """Return these tasks to the pool if the bucket still has them under these fences; return their number."""
+    current = _current(fences_of(rows))
+    return _count(connection, texts(connection).give_back.format(current=current), (bucket,))
 
 
 def retire(connection: BaseDatabaseWrapper, fences: Mapping[int, int], state: str = "ready") -> int:
     """Delete the tasks, {primary key: fence}, that still have this state and fence; return their number."""
-    current = still_current("id", "fence", _numbers(fences), _numbers(fences.values()))
-    return _count(connection, texts(connection).retire.format(current=current), (state,))
+    return _count(connection, texts(connection).retire.format(current=_current(fences)), (state,))
 
 
 def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int:
@@ -193,6 +193,11 @@ def done_by(worker: str) -> str:
 def fences_of(rows: Iterable[Row]) -> dict[int, int]:
     """Return {primary key: fence}, for ``retire``."""
     return {row.pk: row.fence for row in rows}
+
+
+def _current(fences: Mapping[int, int]) -> str:
+    """Return the condition that tasks, {primary key: fence}, still have these fences."""
+    return still_current("id", "fence", _numbers(fences), _numbers(fences.values()))
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Row]:
