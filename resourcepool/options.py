@@ -3,6 +3,7 @@
 import inspect
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
@@ -22,12 +23,30 @@ UNITS = (
     (3_600.0, _("1 hour (%(seconds)s s)"), _("%(number)s hours (%(seconds)s s)")),
 )
 
+SUFFIXES = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
+_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]+)?)\s*([a-z]*)")
+
 MAX_NAME = 200  # characters
 MAX_JSON = 65_536  # bytes
 EARLIEST, LATEST = 1900, 9998  # years that every database stores, in every time zone
 
 Choice = TypeVar("Choice", bound=str)
 Seconds = float | timedelta  # a duration as callers give it
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of "90", "90s", "15m", "2h" or "7d"; None: it is no duration."""
+    match = _DURATION.fullmatch(text.strip().lower())
+    if not match or (match[2] or "s") not in SUFFIXES:
+        return None
+    return float(match[1]) * SUFFIXES[match[2] or "s"]
+
+
+def short_duration(seconds: float) -> str:
+    """Return seconds as ``parse_duration`` reads them: "7d", "90m", "2.5s"."""
+    sizes = {suffix: size for suffix, size in SUFFIXES.items() if suffix != "min" and seconds % size == 0}
+    suffix, size = max(sizes.items(), key=lambda one: one[1], default=("s", 1)) if seconds else ("s", 1)
+    return f"{seconds / size:.15g}{suffix}"
 
 
 def duration_text(seconds: float) -> Sentence:

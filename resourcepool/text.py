@@ -1,6 +1,7 @@
 """Columns for any Unicode text, whatever the database's character set; and what of a text can be shown."""
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -50,6 +51,12 @@ def ascii_escaped(text: str) -> str:
 def printable(value: object, instead: str = "?") -> str:
     """Return ``str(value)`` as one line, with ``instead`` for unprintable characters, which a terminal might obey."""
     return "".join(c if c.isprintable() else instead for c in str(value))
+
+
+def natural_key(text: str) -> list[tuple[int, int, str]]:
+    """Return a key by which "req-2" comes before "req-10"."""
+    parts = re.split(r"([0-9]{1,18})", text)
+    return [(0, int(part), "") if at % 2 else (1, 0, part) for at, part in enumerate(parts)]
 
 
 def shortened(text: str, most: int) -> str:

@@ -19,15 +19,16 @@ from pytest_django import DjangoDbBlocker
 from resourcepool.database import background_thread, clock, loop, wakeup
 from resourcepool.dialect import statement
 from resourcepool.hints.expected import _expected
-from resourcepool.leases import base_lease, lease, probably_free, verbs
+from resourcepool.leases import free_rows, lease, renewal, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.models import Dispenser, DispenserTask, Event, Move, Queue, QueueGroup, Topic
 from resourcepool.queues.serving import held_queue, membership, registration, server
 from resourcepool.queues.serving import snapshot as looking_at_queues
-from resourcepool.resources import pool
+from resourcepool.resources import pool, source
 from resourcepool.waiting import acquire, assignment, handover, look, pacing, poll, release, tickets, waiter
+from resourcepool.waiting import lease as waiting_lease
 from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually
@@ -126,11 +127,11 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_leases = (base_lease, keeping, lease, probably_free, verbs)
-    of_waiting = (acquire, assignment, handover, look, poll, release, tickets, waiter)
+    of_leases = (free_rows, keeping, lease, renewal, verbs)
+    of_waiting = (acquire, assignment, handover, waiting_lease, look, poll, release, tickets, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
     of_database = (background_thread, loop, wakeup)
-    for module in (*of_leases, *of_database, pool, *of_waiting, *of_queues):
+    for module in (*of_leases, *of_database, source, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

@@ -3,9 +3,10 @@
 Listed, with what differs, is what sends statements of its own, or depends on locks, clocks, sessions or answers of the
 server. What works on top of that (handles, loops, arithmetic) behaves the same everywhere and is tested once.
 
-What everything else stands on is tested on each server each time. What stands on that (readings, pages, commands, real
-processes, many cases that are alike) is tested on one of the servers each time: which one is drawn for each test by
-the number of the run, ``TESTS_TURN``, that the header prints. A run that names its tests tries them all.
+What everything else stands on (leases, tickets, the dialects, plans) is tested on each server each time. What stands on
+that (locks, tasks, queues, readings, pages, commands, real processes, many cases that are alike) is tested on one of
+the servers each time: which one is drawn for each test by the number of the run, ``TESTS_TURN``, that the header
+prints. A run that names its tests tries them all; ``.ci/nightly`` does.
 """
 
 import contextlib
@@ -37,45 +38,20 @@ EVERYWHERE = (
     "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
     "tests/leases/test_several_databases.py",  # two connections of one process
     "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
-    "tests/leases/test_skip_locked.py",  # SKIP LOCKED
+    "tests/database/test_skip_locked.py",  # SKIP LOCKED
     "tests/leases/test_unsettled.py",  # replies that are lost on the wire
     "tests/database/test_timeouts.py",  # an answer that does not come
     "tests/database/test_background.py",  # a connection of a thread's own
     "tests/database/test_open_transaction.py",  # what a transaction shows and locks
     "tests/dialect",  # the differences themselves
-    "tests/locks/test_lock.py",  # lines, fences and hand-overs of a row whose key is a text
-    "tests/locks/test_permits.py",  # several rows in one statement
-    "tests/locks/test_semaphore.py",  # row locks, and row counts of each statement
-    "tests/locks/test_process_holds.py",  # row counts of a release of several
-    "tests/locks/test_rwlock.py",  # several rows in one transaction, locks, and rows that may have to be made first
     "tests/locks/test_rwlock_plans.py",  # EXPLAIN
-    "tests/taskqueue/test_consumer.py",  # claims, guards and takeovers in one transaction with the leader's row
-    "tests/taskqueue/test_consumer_stopping.py",  # the same
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/test_sessions.py",  # sessions that end, and transactions that Django does not know of
     "tests/taskqueue/timers/test_sessions.py",  # the same
-    "tests/taskqueue/timers/test_claims.py",  # locks, and batches in one transaction
     "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
-    "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
-    *(
-        f"tests/taskqueue/dispenser/test_{of}.py" for of in ("dispenser", "plans", "rebuild")
-    ),  # locks, order, counts
-    "tests/contrib/dispenser_parts",  # locks, the order of rows, and row counts of each statement
-    "tests/locks/test_condition.py",  # tickets that are locked until a commit, and row counts
-    "tests/locks/test_notifying.py",  # the same
     "tests/locks/test_condition_plans.py",  # EXPLAIN
-    *(
-        f"tests/locks/channels/test_{of}.py"
-        for of in (
-            "done",
-            "plans",
-            "publishing",
-            "publishing_many",
-            "removed_meanwhile",
-            "subscribing",
-            "subscription",
-        )
-    ),  # row locks, numbers and cursors of each statement
+    "tests/locks/channels/test_plans.py",  # EXPLAIN
+    "tests/taskqueue/dispenser/test_plans.py",  # EXPLAIN
     "tests/encryption/test_field_bound_address.py::test_values_stored_alike_are_equal",  # types of columns
     # Tickets
     "tests/waiting/test_assignment.py",  # locks and the order of rows
@@ -83,8 +59,6 @@ EVERYWHERE = (
     "tests/waiting/test_handover_locked.py",  # a row that is locked meanwhile
     "tests/waiting/test_handover_lost_replies.py",  # a lost COMMIT
     "tests/waiting/test_poll.py",  # order and locks
-    "tests/waiting/test_poll_per_name.py",  # hand-overs that choose by the name of a line
-    "tests/waiting/test_poll_several.py",  # order and locks
     "tests/waiting/test_order.py",  # NULLs, collations, priorities
     "tests/waiting/test_tickets.py",  # each statement on them
     # Pools: statements, choice and what operators change
@@ -92,9 +66,6 @@ EVERYWHERE = (
     "tests/resources/test_statements.py",  # what a statement costs while others run
     # Queues
     "tests/queues/test_guard.py",  # row locks of an open transaction
-    "tests/queues/test_handover.py",  # fences in UPDATE
-    "tests/queues/test_lost_replies.py",  # lost replies
-    "tests/queues/test_move_log.py",  # which rows a transaction writes
     "tests/queues/test_reassignment.py",  # one UPDATE for many rows
     # Readings, the history, periodic work
     "tests/status/test_collations.py",  # collations
@@ -110,11 +81,41 @@ EVERYWHERE = (
     "tests/concurrency/test_crashes.py",  # kills in the middle of statements
     "tests/concurrency/test_lost_replies.py",  # lost replies
     "tests/concurrency/test_transient.py",  # each server's own errors
-    "tests/docs/test_pages.py::test_a_reader_gets_there_from_an_empty_folder",  # a new project, on each database
-    "tests/rest/test_request_id.py",  # collations of holders' names; a hand-over to oneself
 )
 IN_TURN = (
     "tests/docs/test_pages.py::test_every_block_of_a_page_runs",  # what a reader types
+    # What builds on leases and tickets: each has statements of its own, put together like theirs
+    "tests/locks/test_lock.py",  # lines, fences and hand-overs of a row whose key is a text
+    "tests/locks/test_permits.py",  # several rows in one statement
+    "tests/locks/test_semaphore.py",  # row locks, and row counts of each statement
+    "tests/locks/test_process_holds.py",  # row counts of a release of several
+    "tests/locks/test_rwlock.py",  # several rows in one transaction, locks, and rows that may have to be made first
+    "tests/taskqueue/test_consumer.py",  # claims, guards and takeovers in one transaction with the leader's row
+    "tests/taskqueue/test_consumer_stopping.py",  # the same
+    "tests/taskqueue/timers/test_claims.py",  # locks, and batches in one transaction
+    "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
+    *(f"tests/taskqueue/dispenser/test_{of}.py" for of in ("dispenser", "rebuild")),  # locks, order, row counts
+    "tests/contrib/dispenser_parts",  # the same
+    "tests/locks/test_condition.py",  # tickets that are locked until a commit, and row counts
+    "tests/locks/test_notifying.py",  # the same
+    *(
+        f"tests/locks/channels/test_{of}.py"
+        for of in (
+            "done",
+            "publishing",
+            "publishing_many",
+            "removed_meanwhile",
+            "subscribing",
+            "subscription",
+        )
+    ),  # row locks, numbers and cursors of each statement
+    "tests/queues/test_handover.py",  # fences in UPDATE
+    "tests/queues/test_lost_replies.py",  # lost replies
+    "tests/queues/test_move_log.py",  # which rows a transaction writes
+    "tests/docs/test_pages.py::test_a_reader_gets_there_from_an_empty_folder",  # a new project
+    "tests/rest/test_request_id.py",  # collations of holders' names; a hand-over to oneself
+    "tests/waiting/test_poll_per_name.py",  # hand-overs that choose by the name of a line
+    "tests/waiting/test_poll_several.py",  # order and locks
     # The verbs, the guard, and replies that were lost
     "tests/leases/test_any_order.py",  # the verbs in every order
     "tests/leases/test_recreated_rows.py",  # the default that the database computes for a new row's fence

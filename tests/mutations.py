@@ -1,127 +1,169 @@
-"""Proves that the tests detect missing guards: removes one guard at a time and expects failures.
+"""The mutation score: mutmut changes the code in one place at a time, and a test must fail each time.
 
-python -m tests.mutations            each one, on SQLite or its own server; prints a table; exit 1 if one goes unnoticed
-python -m tests.mutations claim      those whose name contains the word
+python -m tests.mutations                        all areas, half an hour at most; prints and keeps the scores
+python -m tests.mutations planning --minutes 5   one area; what is left out for want of time is not in the score
+python -m tests.mutations planning --survivors   and the changes that no test noticed
+
+Ctrl-C ends it with the scores so far. The scores of the last measurement are in docs/internals/testing.md.
 """
 
+import argparse
 import contextlib
+import json
 import os
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.guards import MUTATIONS, Mutation
-from tests.servers import SERVERS, ServerFailed, ServerMissing
+from tests.guards.tree import copied, in_tree
+from tests.processes import finished
 
-ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("resourcepool", "project", "templates", "tests", "pyproject.toml", "manage.py")
-TIMEOUT = 300  # seconds for the tests of one guard; for all of them together, without one:
-TIMEOUT_OF_ALL = 1_500
-AT_ONCE = 2
-one_is_made = threading.Lock()
+NOTICED = (1, 3, 24, -24, 36, 152, 255, -9, -11)  # codes of mutmut: a test failed, or did not end
+SURVIVED, UNTESTED = 0, 33
+GRACE, LOOKS = 20, 5  # seconds in which mutmut ends; between two lines of progress
 
 
-class Verdict(NamedTuple):
-    """What the tests said about one mutation."""
+class Area(NamedTuple):
+    """Modules that are mutated, the tests that must notice, and how many at once: those with a database share it."""
 
-    mutation: Mutation
-    is_noticed: bool
-    failed: str
-
-
-def tried(mutation: Mutation) -> Verdict:
-    """Copy the tree, take the guard out, run the tests."""
-    with tempfile.TemporaryDirectory(prefix="resourcepool-mutation-") as folder:
-        try:
-            copy_without(mutation, Path(folder))
-        except LookupError as error:
-            return Verdict(mutation, False, str(error))
-        try:
-            with database(mutation, Path(folder)) as url:
-                return judged(mutation, Path(folder), url)
-        except (ServerMissing, ServerFailed) as problem:
-            return Verdict(mutation, not mutation.guard, str(problem))  # not what is expected, either way
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+    at_once: int = 2
 
 
-@contextlib.contextmanager
-def database(mutation: Mutation, tree: Path) -> Iterator[str]:
-    """Yield the URL of the database for its tests. Raises ServerMissing, ServerFailed."""
-    if not mutation.database:
-        yield f"sqlite:///{tree}/db.sqlite3"
-        return
-    with contextlib.ExitStack() as stack:
-        with one_is_made:  # two that are made at the same time have been seen to fail
-            server = stack.enter_context(SERVERS[mutation.database]())
-        yield server.url
+AREAS = {
+    "planning": Area(("resourcepool/queues/planning/*",), ("tests/queues/planning",)),
+    "policy": Area(
+        ("resourcepool/taskqueue/policy.py",),
+        ("tests/taskqueue/test_policy.py", "tests/taskqueue/test_order.py"),
+    ),
+    "leases": Area(("resourcepool/leases/*",), ("tests/leases",), at_once=1),
+    "waiting": Area(("resourcepool/waiting/*",), ("tests/waiting",), at_once=1),
+}
+# mutmut finds by itself which tests reach a function; each change is tried in a fork of a process that has the tests.
+CONFIG = """
+[tool.mutmut]
+source_paths = ["resourcepool"]
+only_mutate = {modules}
+also_copy = ["project", "templates", "manage.py"]
+pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist"]
+pytest_add_cli_args_test_selection = {tests}
+use_setproctitle = false
+"""
 
 
-def copy_without(mutation: Mutation, tree: Path) -> None:
-    """Copy what is needed to run to ``tree``, and take the guard out of it; raises LookupError if it is not there."""
-    for name in COPIED:
-        ignored = shutil.ignore_patterns("__pycache__", "*.sqlite3*")
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, tree / name, ignore=ignored)
-        else:
-            shutil.copy(ROOT / name, tree / name)
-    file = tree / "resourcepool" / mutation.file
-    text = file.read_text()
-    if mutation.guard and text.count(mutation.guard) != 1:
-        raise LookupError(f"found {text.count(mutation.guard)} times: {mutation.guard!r}")
-    if mutation.guard:
-        file.write_text(text.replace(mutation.guard, mutation.without))
+class Score(NamedTuple):
+    """What came of the changes of one area: {code of mutmut, None if not tried: names of the changes}."""
 
+    codes: Mapping[int | None, Sequence[str]]
 
-def judged(mutation: Mutation, tree: Path, url: str) -> Verdict:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-x", *mutation.tests]
-    environment = {**in_tree(tree), "DATABASE_URL": url}
-    timeout = TIMEOUT if mutation.guard else TIMEOUT_OF_ALL
-    try:
-        done = subprocess.run(
-            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=timeout, check=False
+    def count(self, *codes: int | None) -> int:
+        return sum(len(self.codes.get(code, ())) for code in codes)
+
+    @property
+    def tried(self) -> int:
+        return self.count(*NOTICED, SURVIVED, UNTESTED)
+
+    def __str__(self) -> str:
+        noticed, tried = self.count(*NOTICED), self.tried
+        share = f"{100 * noticed / tried:.1f} %" if tried else "-"
+        return (
+            f"{noticed:>6}{self.count(SURVIVED):>10}{self.count(UNTESTED):>10}{self.count(None):>10}{share:>9}"
         )
-    except subprocess.TimeoutExpired:
-        return Verdict(mutation, True, "(the tests did not end)")
-    failed = [
-        line.split(" - ")[0].split("::", 1)[-1] for line in done.stdout.splitlines() if line[:6] == "FAILED"
-    ]
-    if done.returncode == 1 and failed:
-        return Verdict(mutation, True, failed[0])
-    last = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["no output"]
-    return Verdict(mutation, False, f"exit {done.returncode}: {last[0]}")
 
 
-def in_tree(tree: Path) -> dict[str, str]:
-    """Return the environment in which Python imports the copied package, not the one that is installed."""
-    return {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutations",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("areas", nargs="*", metavar="AREA", help=", ".join(AREAS))
+    parser.add_argument("--minutes", type=float, default=30.0, help="for all areas together; default: 30")
+    parser.add_argument("--survivors", action="store_true", help="show the changes that no test noticed")
+    asked = parser.parse_args(words)
+    if unknown := set(asked.areas) - set(AREAS):
+        parser.error(f"no such area: {', '.join(unknown)}")
+    chosen = asked.areas or list(AREAS)
+    until = time.monotonic() + asked.minutes * 60
+    print(
+        f"{'area':<10}{'noticed':>6}{'survived':>10}{'untested':>10}{'not tried':>10}{'score':>9}", flush=True
+    )
+    is_ended = False
+    for number, name in enumerate(chosen):
+        share = (until - time.monotonic()) / (len(chosen) - number)
+        with tempfile.TemporaryDirectory(prefix="resourcepool-mutations-") as folder:
+            is_ended = run(name, Path(folder), max(share, 0.0))
+            if asked.survivors:
+                show_survivors(score(Path(folder)), Path(folder))
+        if is_ended:
+            return 130
+    return 0
 
 
-def main(words: list[str]) -> int:
-    chosen = [mutation for mutation in MUTATIONS if all(word in mutation.name for word in words)]
-    wide = max((len(mutation.name) for mutation in chosen), default=0) + 2
-    print(f"{'taken out':<{wide}}{'':<8}first test that failed", flush=True)
-    unexpected = []
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for verdict in pool.map(tried, [*unchanged(chosen), *chosen]):
-            word = "red" if verdict.is_noticed else "green"
-            if verdict.is_noticed != bool(verdict.mutation.guard):
-                word = word.upper() + "!"
-                unexpected.append(f"{word} {verdict.mutation.name}")
-            print(f"{verdict.mutation.name:<{wide}}{word:<8}{verdict.failed}", flush=True)
-    print(f"\n{len(chosen)} taken out; {len(unexpected)} not as expected", *unexpected, sep="\n  ")
-    return 1 if unexpected or not chosen else 0
+def run(name: str, tree: Path, seconds: float) -> bool:
+    """Try the changes of this area for so long, print the score, and return whether Ctrl-C was pressed."""
+    prepare(AREAS[name], tree)
+    until, is_interrupted = time.monotonic() + seconds, False
+    with (tree / "said").open("w") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mutmut", "run", "--max-children", str(AREAS[name].at_once)],
+            cwd=tree,
+            env={**in_tree(tree), "DATABASE_URL": f"sqlite:///{tree}/db.sqlite3"},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+        try:
+            while process.poll() is None and time.monotonic() < until:
+                time.sleep(LOOKS)
+                show(name, score(tree), end="\r")
+        except KeyboardInterrupt:
+            is_interrupted = True
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            finished(process, GRACE)
+    show(name, score(tree), end="\n")
+    if not score(tree).tried:
+        print((tree / "said").read_text()[-2_000:], flush=True)
+    return is_interrupted
 
 
-def unchanged(chosen: Sequence[Mutation]) -> Iterator[Mutation]:
-    """Yield the tree as it is for each database: on it the same tests must pass, otherwise red would prove nothing."""
-    for name in sorted({mutation.database for mutation in chosen}):
-        tests = {test for mutation in chosen for test in mutation.tests if mutation.database == name}
-        yield Mutation(f"nothing {name}".strip(), "leases/verbs.py", "", "", tuple(sorted(tests)), name)
+def prepare(area: Area, tree: Path) -> None:
+    """Copy what is needed to run the tests to ``tree``, with the configuration for this area."""
+    copied(tree)
+    lists = {"modules": json.dumps(area.modules), "tests": json.dumps(area.tests)}
+    with (tree / "pyproject.toml").open("a") as file:
+        file.write(CONFIG.format(**lists))
+
+
+def score(tree: Path) -> Score:
+    """Return what came of the changes so far."""
+    codes: dict[int | None, list[str]] = defaultdict(list)
+    for file in (tree / "mutants").rglob("*.meta"):
+        with contextlib.suppress(ValueError):  # it is being written
+            for name, code in json.loads(file.read_text())["exit_code_by_key"].items():
+                codes[code].append(name)
+    return Score(codes)
+
+
+def show(name: str, found: Score, end: str) -> None:
+    print(f"{name:<10}{found}", end=end, flush=True)
+
+
+def show_survivors(found: Score, tree: Path) -> None:
+    """Print each change that no test noticed."""
+    for name in [*found.codes.get(SURVIVED, ()), *found.codes.get(UNTESTED, ())]:
+        command = [sys.executable, "-m", "mutmut", "show", name]
+        done = subprocess.run(command, cwd=tree, env=in_tree(tree), capture_output=True, text=True, check=False)
+        print(done.stdout, flush=True)
 
 
 if __name__ == "__main__":

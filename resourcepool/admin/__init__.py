@@ -4,6 +4,7 @@ from importlib import import_module
 
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.dashboard_link import DashboardAdmin
+from resourcepool.admin.events import EventAdmin
 from resourcepool.admin.locks.channels import ChannelAdmin, MessageAdmin, SubscriptionAdmin
 from resourcepool.admin.locks.conditions import BarrierAdmin, ConditionAdmin
 from resourcepool.admin.locks.locks import LockAdmin, RWLockAdmin, SemaphoreAdmin
@@ -12,7 +13,6 @@ from resourcepool.admin.queues.queues import QueueAdmin
 from resourcepool.admin.queues.servers import ServerAdmin
 from resourcepool.admin.records import (
     ElectionAdmin,
-    EventAdmin,
     JobAdmin,
     MoveAdmin,
     SampleAdmin,

@@ -12,17 +12,17 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.filters import FieldListFilter
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.utils import get_fields_from_path, unquote
+from django.contrib.admin.utils import get_fields_from_path, label_for_field, unquote
 from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.db import connections, router
-from django.db.models import DateTimeField
+from django.db.models import DateTimeField, JSONField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.text import format_lazy
 
-from resourcepool.admin.columns import formatted_fields
+from resourcepool.admin.columns import formatted_fields, without_unit
 from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
+from resourcepool.admin.forms import SecondsField
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
 from resourcepool.database.columns import is_seconds
 from resourcepool.database.lock_holders import describe_lockers
@@ -30,9 +30,7 @@ from resourcepool.database.short_transactions import fail_if_locked, row_locked
 from resourcepool.dialect import MicrosUntil
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
-from resourcepool.status.times import exact_duration
 from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
 
 # The stubs want type parameters that Django's classes do not take at run time.
 if TYPE_CHECKING:
@@ -42,18 +40,13 @@ else:
     ModelAdmin, ModelForm = admin.ModelAdmin, forms.ModelForm
 
 
-class SecondsField(forms.FloatField):
-    """A number of seconds; whole numbers are shown without a fraction."""
-
-    def prepare_value(self, value: Any) -> Any:
-        """Return 604800 for 604800.0."""
-        return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 class BaseAdmin(ModelAdmin):
     """The base of all admin pages of this app.
 
     Attributes:
+        counts_unasked: the filters of a short table show how many rows they find.
+        has_settings: its page shows its state first; the form below it, with the settings, is folded.
+        facts: the columns that this state consists of.
         time_annotations: annotations of each row, as {name: column}: the microseconds from now, by the database's
             clock, until the time in that column.
     """
@@ -61,10 +54,16 @@ class BaseAdmin(ModelAdmin):
     list_per_page = 50
     show_full_result_count = False
     paginator = CappedPaginator
+    change_list_template = "resourcepool/admin/change_list.html"
+    change_form_template = "resourcepool/admin/page.html"
+    has_settings = False
+    counts_unasked = False
+    facts: ClassVar[tuple[str, ...]] = ()
     time_annotations: ClassVar[dict[str, str]] = {}
 
     class Media:
         css = {"all": ("resourcepool/admin.css",)}
+        js = ("resourcepool/admin.js",)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
         return CappedList
@@ -75,18 +74,10 @@ class BaseAdmin(ModelAdmin):
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if is_seconds(db_field):
-            kwargs["form_class"] = SecondsField
+            kwargs |= {"form_class": SecondsField, "label": without_unit(db_field.verbose_name)}
+        if isinstance(db_field, JSONField):
+            kwargs["widget"] = forms.Textarea(attrs={"rows": 3, "cols": 60})
         return super().formfield_for_dbfield(db_field, request, **kwargs)
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Return the form; the help of each field for seconds spells its default or current value, e.g. "7 d"."""
-        form: Any = super().get_form(request, obj, change, **kwargs)
-        text = gettext_lazy("{help} Default: {time}.") if obj is None else gettext_lazy("{help} Now: {time}.")
-        for column in filter(is_seconds, self.opts.fields):
-            if field := form.base_fields.get(column.name):
-                seconds = column.get_default() if obj is None else getattr(obj, column.name)
-                field.help_text = format_lazy(text, help=field.help_text, time=exact_duration(seconds))
-        return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fieldsets; on a page that is only read, values are formatted as in lists."""
@@ -119,7 +110,10 @@ class BaseAdmin(ModelAdmin):
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Return the additional template context for the page of ``row``."""
         self.load_page_values(row)
-        return {}
+        facts = [
+            (name, label_for_field(name, self.model, self), getattr(self, name)(row)) for name in self.facts
+        ]
+        return {"facts": facts, "folded": self.has_settings}
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         if (row := kwargs.get("obj")) is not None:
@@ -245,7 +239,7 @@ class ReadOnlyAdmin(BaseAdmin):
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return formatted_fields(self.list_display, self.model)
+        return formatted_fields(super().get_list_display(request), self.model)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

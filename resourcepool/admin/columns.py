@@ -16,6 +16,8 @@ from django.utils.safestring import SafeString
 from resourcepool.dashboard.links import admin_url
 from resourcepool.database.columns import is_seconds
 from resourcepool.events import SentenceField, localized
+from resourcepool.operations import Operation
+from resourcepool.status.badge import Badge
 from resourcepool.status.snapshots import seconds_since
 from resourcepool.status.times import UNITS, ago, duration, exact_duration, format_datetime, precise_duration
 from resourcepool.translation import gettext as _
@@ -31,9 +33,9 @@ def lines(first: str, *rest: str) -> SafeString:
     return format_html('{}<span class="resourcepool-small">{}</span>', first, small)
 
 
-def badge(css: str, text: str) -> SafeString:
-    """Return ``text`` as a state, coloured by the CSS class ``css``."""
-    return format_html('<span class="resourcepool-state {}">{}</span>', css, text)
+def badge(state: Badge) -> SafeString:
+    """Return a state, coloured by its gravity."""
+    return format_html('<span class="resourcepool-state {}">{}</span>', state.level, state.label)
 
 
 def link_to_list(site: AdminSite, model: Any, text: object, **filters: object) -> SafeString | str:
@@ -48,6 +50,19 @@ def link_to_page(site: AdminSite, model: Any, key: Any, text: object) -> SafeStr
 
 def _link(url: str, text: object) -> SafeString | str:
     return format_html('<a href="{}">{}</a>', url, text) if url else str(text)
+
+
+def operation_button(operation: Operation, url: str, element_id: str = "") -> SafeString:
+    """Return a button, inside a form, that leads to the confirmation page of an operation; or runs a harmless one."""
+    css = "button resourcepool-destructive" if operation.is_destructive else "button"
+    id_ = format_html(' id="{}"', element_id) if element_id else ""
+    if not operation.is_harmless:
+        text = '<a class="{}"{} href="{}" title="{}">{}</a>'
+        return format_html(text, css, id_, url, operation.title, operation.button)
+    text = (
+        '<button type="submit" class="{}"{} formaction="{}" name="confirmed" value="yes" title="{}">{}</button>'
+    )
+    return format_html(text, css, id_, url, operation.title, operation.button)
 
 
 def countdown(seconds: float, text: str, over: str) -> SafeString:
@@ -110,7 +125,7 @@ def _formatted_columns(model: Any) -> dict[str, Any]:
     formatted: dict[str, Any] = {}
     for field in model._meta.fields:
         if is_seconds(field):
-            formatted[field.name] = column(field.name, _without_unit(field.verbose_name), spell=exact_duration)
+            formatted[field.name] = column(field.name, without_unit(field.verbose_name), spell=exact_duration)
         elif isinstance(field, DateTimeField):
             formatted[field.name] = datetime_column(field.name, field.verbose_name)
         elif isinstance(field, SentenceField):
@@ -118,6 +133,6 @@ def _formatted_columns(model: Any) -> dict[str, Any]:
     return formatted
 
 
-_without_unit: Any = lazy(
+without_unit: Any = lazy(
     lambda label: UNIT_SUFFIX.sub("", str(label)), str
 )  # lazy: the language is the reader's

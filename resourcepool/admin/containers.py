@@ -12,18 +12,20 @@ from django.utils.safestring import SafeString
 
 from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, lines, link_to_list
+from resourcepool.admin.columns import badge, lines, link_to_list, link_to_page
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.access import can_view
+from resourcepool.events import localized
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.status.badge import work_badge
 from resourcepool.status.system import NamedSystem
 from resourcepool.templatetags.resourcepool_dashboard import code_spans
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
 
-CSS = {"ready": "free", "pending": "free", "running": "leased", "assigned": "leased", "done": "free"}
+FIRST = 5  # tasks, timers or subscriptions on the page of their container
 
 
 class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
@@ -31,14 +33,15 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
 
     Attributes:
         settings: the fields of its settings.
-        status_columns: columns computed from ``row.status``.
+        work_title: the heading of ``first_work`` on the page.
         system: its system; ``details`` of that begins with the model of its tasks or timers.
         can_be_added: False if programs create it on first use.
     """
 
     can_be_added = False
+    has_settings = True
     settings: ClassVar[tuple[str, ...]]
-    status_columns: ClassVar[tuple[str, ...]]
+    work_title: ClassVar[Any]
     system: ClassVar[NamedSystem]
     search_fields = ordering = ("name",)
     operations = by_name(PAUSE, RESUME)
@@ -49,14 +52,14 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
         return self.system.details[0]
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return ("name", *self.status_columns)
+        return ("name", *self.facts, *self.operations_column(request))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return ("name", *self.settings, *(self.status_columns if obj else ()))
+        return ("name", *self.settings)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields that no form changes; programs refer to a container by its name."""
-        return ("name", *self.status_columns) if obj else ()
+        return ("name",) if obj else ()
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return self.can_be_added and super().has_add_permission(request, *args)
@@ -72,6 +75,29 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
         """Return the rows, annotated with whether the user may see names and errors of their work."""
         shows_work = Value(can_view(self.admin_site, request, self.work_model), BooleanField())
         return super().get_queryset(request).annotate(shows_work=shows_work)
+
+    def first_work(self, row: Any, work: Any) -> Any:
+        """Return the ``work`` of ``row`` in the order in which an operator looks at it."""
+        raise NotImplementedError
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Add the first tasks, timers or subscriptions, with their buttons."""
+        context, model = super().page_context(request, row), self.work_model
+        if not can_view(self.admin_site, request, model) or not self.admin_site.is_registered(model):
+            return context
+        page: Any = self.admin_site.get_model_admin(model)
+        of_row = page.get_queryset(request).filter(**{self.system.word: row.pk})
+        rows = list(self.first_work(row, of_row)[:FIRST])
+        work = [
+            (
+                link_to_page(self.admin_site, model, each.pk, getattr(each, page.search_fields[0])),
+                page.status_badge(each),
+                localized(getattr(each, "outcome", "")),
+                page.row_buttons(request, each),
+            )
+            for each in rows
+        ]
+        return context | {"work": work, "work_title": self.work_title}
 
     def load_column_values(self, rows: Any) -> None:
         statuses = (
@@ -97,13 +123,9 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
         """Return ``text`` as a link to the filtered list of the work in the container ``name``."""
         return link_to_list(self.admin_site, self.work_model, text, **{self.system.word: name}, **filters)
 
-    def badge_of(self, row: Any, status: Any) -> tuple[str, str]:
-        """Return the state of ``row`` as (CSS class, text)."""
-        raise NotImplementedError
-
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
-        return lines(badge(*self.badge_of(row, row.status)), code_spans(row.status.explanation))
+        return lines(badge(row.status.badge), code_spans(row.status.explanation))
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
@@ -117,14 +139,12 @@ class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsA
     """Lists of tasks or timers, newest first.
 
     Attributes:
-        css: the CSS class of each state.
         filtered_ordering: the ordering by value of the filter "status"; only within one container, where an index
             supports it.
     """
 
     actions = ()
     operations = by_name(RETRY, DISCARD)
-    css: ClassVar[dict[str, str]] = CSS
     filtered_ordering: ClassVar[dict[str, Sequence[Any]]] = {}
 
     def get_ordering(self, request: HttpRequest) -> Any:
@@ -133,6 +153,5 @@ class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsA
         return self.filtered_ordering.get(status) or super().get_ordering(request)
 
     @admin.display(description=_("state"))
-    def state_badge(self, row: Any) -> str:
-        default = "quarantined" if row.state in row.failed_states else "draining"
-        return badge(self.css.get(row.state, default), row.get_state_display())
+    def status_badge(self, row: Any) -> str:
+        return badge(work_badge(row))

@@ -7,12 +7,11 @@ from typing import Any
 from django.utils.text import capfirst
 
 from resourcepool.admin.columns import countdown
-from resourcepool.elections.models import election_models
 from resourcepool.events import localized
 from resourcepool.resources.state import State, Status, Verdict, state_details
 from resourcepool.signals import EventKind
 from resourcepool.status.holders import host_and_pid, renewal
-from resourcepool.status.times import duration, format_datetime
+from resourcepool.status.times import duration, format_datetime, precise_duration
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 
@@ -111,16 +110,7 @@ def _check_sentence(resource: Any, now: datetime.datetime) -> str:
         return _("Never checked.")
     ago = duration((now - resource.checked_at).total_seconds())
     verdict = Verdict(resource.verdict).label if resource.verdict in Verdict.values else "?"
-    return _("Last check: %(verdict)s, %(ago)s ago.") % {"verdict": verdict, "ago": ago}
-
-
-def event_text(event: Any) -> str:
-    """Return "released", or "acquired and released" for an event that covers the whole lease.
-
-    For an election: "resigned", or "elected and resigned".
-    """
-    label = str(event.get_what_display())
-    if any(event.pool == model._meta.label_lower for model in election_models()):
-        label = str(ELECTION_LABELS.get(event.what, label))
-        return _("elected and %s") % label if event.is_whole else label
-    return _("acquired and %s") % label if event.is_whole else label
+    if getattr(resource, "latency", None) is None:
+        return _("Last check: %(verdict)s, %(ago)s ago.") % {"verdict": verdict, "ago": ago}
+    values = {"verdict": verdict, "ago": ago, "time": precise_duration(resource.latency)}
+    return _("Last check: %(verdict)s in %(time)s, %(ago)s ago.") % values

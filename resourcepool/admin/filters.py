@@ -14,11 +14,19 @@ Options = Iterable[tuple[str, Any]] | Callable[[], Iterable[tuple[str, Any]]]
 
 
 class ChoiceFilter(admin.SimpleListFilter):
+    """A line of links; with counts, those of no row are left out."""
+
+    template = "resourcepool/admin/choice_filter.html"
     options: Options
     narrow: Narrow
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         return list(self.options() if callable(self.options) else self.options)
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        for choice in super().choices(changelist):
+            if choice["selected"] or not str(choice["display"]).endswith(" (0)"):
+                yield choice
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         value = self.value()

@@ -1,19 +1,25 @@
-"""The form that asks for the fields of an operation before it runs."""
+"""The form that asks for the fields of an operation before it runs, and fields for durations."""
 
 import datetime
 from collections.abc import Callable
 from typing import Any
 
 from django import forms
+from django.utils.dateparse import parse_time
 
+from resourcepool.admin.datetime_lookups import parse_param
 from resourcepool.dialect import aware
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import DurationField, Operation, TextField
+from resourcepool.options import parse_duration, short_duration
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.status.times import with_zone
 from resourcepool.translation import gettext_lazy as _
 
-UNITS = [("minutes", _("minutes")), ("hours", _("hours")), ("days", _("days"))]
+PRESETS = ("15m", "1h", "8h", "1d", "7d")  # offered for durations
+REQUIRED_HELP = _("A duration such as 15m, 2h or 7d; or an end such as 18:30 or 2026-11-28 08:00.")
+OPTIONAL_HELP = _("A duration such as 15m, 2h or 7d; or an end such as 18:30. Empty: until further notice.")
+DURATIONS = "resourcepool-durations"  # HTML id of the presets
 
 
 class OperationForm(forms.Form):
@@ -23,13 +29,30 @@ class OperationForm(forms.Form):
 
     Args:
         now: returns the time of the database's clock.
+        actor: the operator's own name.
     """
 
-    def __init__(self, data: Any = None, *, operation: Operation, now: Callable[[], datetime.datetime]) -> None:
+    required_css_class = "required"
+    presets = PRESETS
+    presets_id = DURATIONS
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        operation: Operation,
+        now: Callable[[], datetime.datetime],
+        actor: str = "",
+    ) -> None:
         super().__init__(data)
         self.operation, self.now = operation, now
         for field in operation.fields:
-            self.fields |= _text_fields(field) if isinstance(field, TextField) else _duration_fields(field)
+            self.fields[field.name] = (
+                _text_field(field, actor) if isinstance(field, TextField) else _duration_field(field)
+            )
+        empty = (field for field in self.fields.values() if not field.initial)
+        if first := next(empty, None):
+            first.widget.attrs["autofocus"] = True  # Enter then runs the operation, without another click
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -56,36 +79,65 @@ class OperationForm(forms.Form):
             raise forms.ValidationError({field.name: message}) from None
 
     def _clean_duration(self, field: DurationField) -> float | None:
-        amount, until = self.cleaned_data.get("amount"), self.cleaned_data.get("until")
-        if amount and until:
-            raise forms.ValidationError(_("Enter a duration or an end time, not both."))
-        if not amount and not until and field.is_required:
-            raise forms.ValidationError(_("Enter a duration or an end time."))
-        duration = aware(until) - with_zone(self.now()) if until else None
-        if amount:  # at most 100,000 days, which a timedelta can hold
-            duration = datetime.timedelta(**{self.cleaned_data["unit"] or "hours": amount})
+        text = self.cleaned_data[field.name]
+        duration: Any = parse_duration(text) if text else None
+        if text and duration is None and (end := _end(text, with_zone(self.now()))):
+            duration = end - with_zone(self.now())
+        elif text and duration is None:
+            message = _("Enter a duration such as 90s, 15m, 2h or 7d, or an end such as 18:30.")
+            raise forms.ValidationError({field.name: message})
         try:
             return field.clean(duration)
         except BadOption:
             message = _("The end must be in the future and at most 30 days from now.")
-            raise forms.ValidationError(message) from None
+            raise forms.ValidationError({field.name: message}) from None
 
 
-def _text_fields(field: TextField) -> dict[str, forms.Field]:
-    text = forms.CharField(
+def _end(text: str, now: datetime.datetime) -> datetime.datetime | None:
+    """Return the moment "2026-11-21 18:30", or the next "18:30"; None: it is neither."""
+    if moment := parse_param(text):
+        return moment
+    try:
+        time = parse_time(text)
+    except ValueError:
+        return None
+    if time is None:
+        return None
+    today = aware(datetime.datetime.combine(aware(now).date(), time))
+    return today if today > now else today + datetime.timedelta(days=1)
+
+
+def _text_field(field: TextField, actor: str) -> forms.Field:
+    return forms.CharField(
         label=field.label,
+        initial=actor if field.is_own_name else "",
         max_length=field.max_length,
         required=field.is_required,
         widget=forms.TextInput(attrs={"class": "vTextField"}),
         help_text=field.help,
     )
-    return {field.name: text}
 
 
-def _duration_fields(field: DurationField) -> dict[str, forms.Field]:
-    widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
-    return {
-        "amount": forms.IntegerField(label=field.label, min_value=1, max_value=100_000, required=False),
-        "unit": forms.ChoiceField(label=_("Unit"), choices=UNITS, initial="hours", required=False),
-        "until": forms.DateTimeField(label=_("Or until"), required=False, widget=widget),
-    }
+def _duration_field(field: DurationField) -> forms.Field:
+    return forms.CharField(
+        label=field.label,
+        max_length=40,
+        required=field.is_required,
+        widget=forms.TextInput(attrs={"list": DURATIONS, "autocomplete": "off"}),
+        help_text=REQUIRED_HELP if field.is_required else OPTIONAL_HELP,
+    )
+
+
+class SecondsField(forms.FloatField):
+    """A number of seconds, shown and entered as a duration: "7d"."""
+
+    widget = forms.TextInput
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return "7d" for 604800.0."""
+        return short_duration(value) if isinstance(value, int | float) else value
+
+    def to_python(self, value: Any) -> Any:
+        """Return the seconds of "7d" or "604800"."""
+        seconds = parse_duration(value) if isinstance(value, str) else None
+        return super().to_python(value) if seconds is None else seconds

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.options import IS_POPUP_VAR
@@ -17,9 +17,13 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError, connections, router, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
+from django.utils.html import format_html_join
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from resourcepool.admin.base import BaseAdmin
+from resourcepool.admin.columns import operation_button
 from resourcepool.admin.forms import OperationForm
 from resourcepool.dialect import read_clock
 from resourcepool.events import localized, sentence_for
@@ -28,6 +32,7 @@ from resourcepool.labels import join_names
 from resourcepool.operations import Operation
 from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE
 from resourcepool.translation import gettext_lazy, ngettext_lazy
+from resourcepool.translation import gettext_lazy as _
 
 _LOCKED = gettext_lazy("%(count)d unchanged.")
 _UNKNOWN = ngettext_lazy(
@@ -35,6 +40,7 @@ _UNKNOWN = ngettext_lazy(
     "%(count)d not changed, or unknown; the list shows their states.",
     "count",
 )
+NEXT = "next"  # parameter with the page to return to
 SHOWN = 20  # rows listed on the confirmation page
 MAX_VALUE_LENGTH = 80  # of a refused value in a message
 
@@ -61,15 +67,16 @@ class OperationsAdminMixin(BaseAdmin):
 
     Attributes:
         operations: the operations on rows of this model, by name.
+        row_operations: the names of those that have a button in each row of the list.
         non_atomic_pages: names of the pages that run outside of ATOMIC_REQUESTS, so that changes are visible at once
             and a locked row does not hold up the request. Pages with Django's forms open their own transaction.
     """
 
     confirmation_template = "resourcepool/admin/operate.html"
-    change_form_template = "resourcepool/admin/queues/page.html"
     non_atomic_pages: tuple[str, ...] = ("changelist", "add", "change", "delete", "operate")
     sortable_by: ClassVar[Any] = ()
     operations: Mapping[str, Operation] = {}
+    row_operations: tuple[str, ...] | None = None
 
     def can_offer(self, operation: Operation, row: Any) -> bool:
         """Return whether the page of ``row`` offers it: it would change something."""
@@ -118,15 +125,47 @@ class OperationsAdminMixin(BaseAdmin):
         } | others
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Add pairs (operation, URL) of the operations that the user may run on ``row`` now."""
+        """Add the buttons of the operations that the user may run on ``row`` now."""
+        offered = [operation for operation in self.operations.values() if self.can_run(request, operation, row)]
         buttons = [
-            (operation, self.page_url("operate", quote(row.pk), name))
-            for name, operation in self.operations.items()
-            if operation.is_for(self.model)
-            and self.can_run(request, operation, row)
-            and self.can_offer(operation, row)
+            operation_button(operation, url, f"operate-{operation.name}")
+            for operation, url in self._offers(row, offered)
         ]
         return super().page_context(request, row) | {"buttons": buttons}
+
+    def _offers(self, row: Any, operations: Iterable[Operation]) -> list[tuple[Operation, str]]:
+        """Return those of ``operations`` that would change something, each with its URL."""
+        return [
+            (operation, self.page_url("operate", quote(row.pk), operation.name))
+            for operation in operations
+            if operation.is_for(self.model) and self.can_offer(operation, row)
+        ]
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return [*super().get_list_display(request), *self.operations_column(request)]
+
+    def operations_column(self, request: HttpRequest) -> list[Any]:
+        """Return the column with the buttons of each row; none if the user may not run any of the operations."""
+        if not self._in_rows(request) or IS_POPUP_VAR in request.GET:
+            return []
+
+        @admin.display(description=_("operations"))
+        def operate(row: Any) -> str:
+            return self.row_buttons(request, row)
+
+        return [operate]
+
+    def row_buttons(self, request: HttpRequest, row: Any) -> SafeString:
+        """Return the buttons of a row in a list; they lead back to the page of ``request``."""
+        back = urlencode({NEXT: request.get_full_path()})
+        offers = self._offers(row, self._in_rows(request))
+        return format_html_join(" ", "{}", ((operation_button(each, f"{url}?{back}"),) for each, url in offers))
+
+    def _in_rows(self, request: HttpRequest) -> list[Operation]:
+        """Return the operations for the rows of a list that the user may run."""
+        chosen = self.operations if self.row_operations is None else self.row_operations
+        operations = (self.operations[name] for name in chosen)
+        return [each for each in operations if each.states and self.can_run(request, each)]
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
         """Confirm, run it on one row, and go to ``back``, to the row's page or, if it was removed, to the list."""
@@ -140,11 +179,11 @@ class OperationsAdminMixin(BaseAdmin):
             raise Http404
         if not self.can_run(request, operation, row):
             raise PermissionDenied
-        next_url = back or self.page_url("change", object_id)
+        next_url = back or _next(request) or self.page_url("change", object_id)
         rows = self.get_queryset(request).filter(pk=row.pk)
         if page := self.confirm_or_run(request, rows, operation, back=next_url):
             return page
-        is_removed = not back and not rows.exists()
+        is_removed = next_url == self.page_url("change", object_id) and not rows.exists()
         return HttpResponseRedirect(self.page_url("changelist") if is_removed else next_url)
 
     def confirm_or_run(
@@ -155,7 +194,12 @@ class OperationsAdminMixin(BaseAdmin):
             raise PermissionDenied
         chosen = self.select_rows(rows, operation)
         is_confirmed = request.method == "POST" and "confirmed" in request.POST
-        form = OperationForm(request.POST if is_confirmed else None, operation=operation, now=self.now)
+        form = OperationForm(
+            request.POST if is_confirmed else None,
+            operation=operation,
+            now=self.now,
+            actor=request.user.get_username(),
+        )
         if is_confirmed and form.is_valid():
             self.perform(request, chosen, operation, form.cleaned_data)
             return None
@@ -247,6 +291,12 @@ class OperationsAdminMixin(BaseAdmin):
         """Record the operation, and the ``typed`` values, in Django's log of each row."""
         text = f"{operation.title}: {typed}" if typed else str(operation.title)
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, text)  # type: ignore[arg-type]
+
+
+def _next(request: HttpRequest) -> str:
+    """Return the page of this site to which a link in a list leads back; "": none."""
+    url = request.GET.get(NEXT, "")
+    return url if url_has_allowed_host_and_scheme(url, allowed_hosts=None) else ""
 
 
 def _action(operation: Operation) -> Callable[..., HttpResponse | None]:

@@ -20,6 +20,7 @@ else:
     Paginator = DjangoPaginator
 
 MAX_ROWS = 10_000
+MAX_COUNTED = 2_000  # rows of a table whose filters show counts
 NUL = "\0"  # refused by PostgreSQL
 MAX_PARAM_LENGTH = 500  # longer searches exceed the expression depth of SQLite
 
@@ -74,6 +75,10 @@ class CappedList(DjangoChangeList):
 
     def get_results(self, request: Any) -> None:
         super().get_results(request)
+        page: Any = self.model_admin
+        if page.counts_unasked and not self.add_facets:
+            first = self.root_queryset.order_by().values_list("pk", flat=True)[: MAX_COUNTED + 1]
+            self.add_facets = len(first) <= MAX_COUNTED
         self.search_help_text = " ".join(filter(None, (str(self.search_help_text or ""), time_zone_note())))
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list

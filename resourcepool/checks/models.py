@@ -11,7 +11,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import inherited_from
 from resourcepool.resources.models import OWN_PERMISSIONS
 from resourcepool.resources.registry import inherited_models, resource_models
-from resourcepool.resources.request_builder import RESERVED_NAMES
+from resourcepool.resources.requests import RESERVED_NAMES
 from resourcepool.resources.resource import Resource, parse_intervals
 from resourcepool.resources.selectors import selectable
 

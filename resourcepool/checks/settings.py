@@ -28,9 +28,9 @@ from resourcepool.exceptions import BadOption, PackageMissing
 from resourcepool.health_checks.check_settings import check_settings_of
 from resourcepool.hints import choice
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.resources.quarantine import QuarantinePolicy
 from resourcepool.resources.registry import resource_models
-from resourcepool.resources.request_builder import check_option
+from resourcepool.resources.requests import check_option
+from resourcepool.resources.state import QuarantinePolicy
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.taskqueue.abstract import recorded_models

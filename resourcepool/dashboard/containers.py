@@ -7,9 +7,11 @@ from typing import Any
 from django.utils.text import capfirst
 
 from resourcepool.dashboard.links import Links
+from resourcepool.status.badge import Level
 from resourcepool.status.system import Figure, NamedSystem, Panel
 
 TEMPLATE = "resourcepool/dashboard/system.html"
+CSS = {Level.WARN: "late", Level.BAD: "dead"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Row:
         id: HTML id of its link.
         status: its status, as read from the database.
         url: its page; "": none.
-        state: CSS class: "up", "late" (paused) or "dead" (something is wrong).
+        state: CSS class: "up", "late" or "dead", by the gravity of its state.
         links: the URLs of its lists by name; "": none.
     """
 
@@ -87,11 +89,10 @@ def _columns(system: NamedSystem) -> list[tuple[str, Figure]]:
 
 
 def _row(links: Links, system: NamedSystem, declared: Panel, number: int, status: Any) -> Row:
-    state = "late" if getattr(status, "is_paused", False) else "dead" if declared.is_wrong(status) else "up"
     urls = {
         rows.name: links.changelist(rows.model, **rows.filters_of(system.word, status.name))
         for figure in system.figures
         if (rows := figure.rows)
     }
     page = links.change_page(system.reader.model, status.name)
-    return Row(f"{declared.id_prefix}{number}", status, page, state, urls)
+    return Row(f"{declared.id_prefix}{number}", status, page, CSS.get(status.badge.level, "up"), urls)

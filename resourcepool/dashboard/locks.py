@@ -3,10 +3,10 @@
 from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
-from resourcepool.dashboard.containers import Drawn, Row
+from resourcepool.dashboard.containers import CSS, Drawn, Row
 from resourcepool.dashboard.links import Links
 from resourcepool.locks.models import NUMBER_MARK
-from resourcepool.status.locks.cycles import KINDS
+from resourcepool.status.locks.cycles import KINDS, lock_badge
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, locks
 from resourcepool.status.locks.summary import LocksSummary, summary
@@ -36,11 +36,10 @@ def draw_locks(links: Links, visible: Set[Any]) -> Drawn | None:
     if not kinds:
         return None
     found = summary(kinds)
-    deadlocks = [cycle for cycle in found.cycles if cycle.is_certain]
-    rows = []
-    for number, one in enumerate(found.waited):
-        state = "dead" if any(cycle.is_about(one.kind, one.name) for cycle in deadlocks) else "up"
-        rows.append(Row(f"rpl{number}", one, _page(links, one), state))
+    rows = [
+        Row(f"rpl{number}", one, _page(links, one), CSS.get(lock_badge(one, found.cycles).level, "up"))
+        for number, one in enumerate(found.waited)
+    ]
     lists = [
         (kind.model._meta.verbose_name_plural, links.changelist(kind.model, status="held")) for kind in kinds
     ]

@@ -8,12 +8,12 @@ from django.db import DatabaseError
 from django.utils.safestring import SafeString
 
 from resourcepool.dashboard.cells import KEY_PLACEHOLDER, render_squares
-from resourcepool.dashboard.containers import Drawn
+from resourcepool.dashboard.containers import CSS, Drawn
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import format_labels
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
-from resourcepool.status.queues.alarms import is_stalled
+from resourcepool.status.queues.badges import DRAINING, badge_of_server
 from resourcepool.status.queues.moves import latest_moves
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.queues.queues import QueueCell, queue_cells
@@ -24,7 +24,6 @@ MAX_CARDS = 20
 MAX_SERVER_ROWS = 100  # rows of one card
 MAX_SQUARES = 2_000  # of the page; more queues are drawn as bars
 MAX_MOVES = 5
-LATE = 2  # heartbeats after which a heartbeat is late
 OWNED, REQUESTED, RETIRING, UNOWNED = "leased", "draining", "retired", "quarantined"  # CSS classes
 
 
@@ -154,14 +153,9 @@ def state_of(server: ServerStatus | None, status: QueueGroupStatus) -> tuple[str
     """Return the state of a server: its CSS class, and its label for people."""
     if server is None:
         return "dead", ""
-    if not server.is_alive:
-        return "dead", _("presumed dead")
-    if is_stalled(status, server.queues, server.last_activity, server.in_hand):
-        return "dead", _("hangs")
-    label = _("draining") if server.is_draining else _("up")
-    if server.heartbeat > LATE * status.heartbeat_every:
-        return "late", _("%s, late") % label
-    return ("draining" if server.is_draining else "up"), label
+    badge = badge_of_server(status, server)
+    css = "draining" if badge is DRAINING else CSS.get(badge.level, "up")
+    return css, str(badge.label)
 
 
 class QueueCellDescriber:

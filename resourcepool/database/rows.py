@@ -9,7 +9,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.constants import OnConflict
 
 from resourcepool import dialect
-from resourcepool.dialect import DbNow, FenceField
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow, FenceField, short_transaction
 
 
 def ensure_row(model: type[models.Model], using: str, pk: Any, **columns: Any) -> bool:
@@ -84,3 +85,17 @@ def for_update(rows: Any, *, skip_locked: bool = False) -> Any:
     """
     skips = skip_locked and connections[rows.db].features.has_select_for_update_skip_locked
     return rows.select_for_update(skip_locked=skips).order_by("pk")
+
+
+def unlocked(connection: BaseDatabaseWrapper, model: type[models.Model], pks: Sequence[Any]) -> set[Any]:
+    """Return the primary keys in ``pks`` whose rows no transaction locks now."""
+    if not connection.features.has_select_for_update_skip_locked:
+        return set()
+    rows: Any = models.QuerySet(model=model, using=connection.alias).filter(pk__in=pks)
+
+    def read() -> set[Any]:
+        with short_transaction(connection):
+            return set(rows.select_for_update(skip_locked=True).values_list("pk", flat=True).all())
+
+    # If the whole table is locked, do not wait again: the caller may have to renew leases in other tables.
+    return retrying(connection, read, busy=set)

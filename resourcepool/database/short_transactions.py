@@ -1,14 +1,15 @@
 """Transactions for operators' changes, which must not wait for a holder's long transaction."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, connections, models
 
 from resourcepool import dialect
 from resourcepool.database.lock_holders import AnyModel, describe_lockers
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import unlocked
 from resourcepool.dialect import SHORT_LOCK_WAIT, ErrorKind, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
@@ -65,6 +66,48 @@ def fail_if_locked(using: str) -> Iterator[None]:
         if is_outermost and dialect.error_kind(connection, error) is ErrorKind.BUSY:
             raise row_locked(using) from error
         raise
+
+
+def change_skipping_locked(
+    using: str,
+    model: type[models.Model],
+    chunks: Iterable[Sequence[Any]],
+    change: Callable[[Sequence[Any], bool], int],
+) -> int:
+    """Apply ``change`` to one chunk of primary keys at a time, skipping locked rows.
+
+    It waits for a locked row only once, however many rows are locked.
+
+    Args:
+        change: called with primary keys and whether to skip locked rows; returns the number of changed rows, and
+            raises RowLocked (see ``run_short_transaction``).
+
+    Returns:
+        The number of changed rows.
+
+    Raises:
+        RowLocked: some rows were locked; the others were changed.
+    """
+    done, locked = 0, set[Any]()
+    for chunk in chunks:
+        if not locked:
+            try:
+                done += change(chunk, False)
+                continue
+            except RowLocked:
+                pass
+        free = unlocked(connections[using], model, chunk)
+        rows: Any = models.QuerySet(model=model, using=using).filter(pk__in=chunk).values_list("pk", flat=True)
+        locked |= set(retrying(connections[using], rows.all().__iter__)) - free
+        if not free:
+            continue
+        try:
+            done += change([pk for pk in chunk if pk in free], True)
+        except RowLocked:  # e.g. a row of another table that changes together with one of these
+            locked |= free
+    if locked:
+        raise rows_locked(using, len(locked), done, describe_lockers(using, model, locked))
+    return done
 
 
 def row_locked(using: str, lockers: str = "") -> RowLocked:

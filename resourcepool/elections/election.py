@@ -19,8 +19,7 @@ from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.term import Leader, Term, standbys
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import MIN_TTL, Grant, Terms, default_holder
+from resourcepool.leases.terms import MIN_TTL, Grant, Request, Terms, default_holder
 from resourcepool.options import Seconds
 from resourcepool.signals import is_recorded
 from resourcepool.threads.sync_async import ASYNC, Mode, never, run_sync

@@ -1,6 +1,6 @@
 """The term of a leader."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -12,10 +12,11 @@ from resourcepool.database.retry import retrying
 from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
+from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.signals import EventKind
 from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting import release
 from resourcepool.waiting.models import Ticket
 
 MAX_NAMED_STANDBYS = 5  # in an error
@@ -29,9 +30,10 @@ class Leader(NamedTuple):
     since: float | None
 
 
-class Term(AwaitedLease):
+class Term(Lease):
     """A term: a lease whose ``fence`` is its number; see ``Lease``. As a context manager it resigns at the end."""
 
+    _next_in_line: ClassVar[Any] = release
     _stores_resignation = False  # whether resigning is stored in the row, so that no lock-delay follows
 
     @property

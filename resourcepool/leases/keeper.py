@@ -2,18 +2,21 @@
 
 The background thread of each database renews its leases before all other work. Another thread only watches the clock,
 so a hanging database cannot delay the report of a loss. All start on first use, and start again after a fork.
+
+A lease whose handle no code refers to is leaked. As in HikariCP, it is only reported, with the line that acquired it,
+and still renewed, because the code that dropped the handle may still use the resource. The keeper needs the handle, for
+``on_lost`` and for the release at exit, so a ``weakref`` does not work: it counts references, once per round. A
+finalizer does not work either, because Python drops Ctrl-C in one.
 """
 
 import logging
 import math
 import os
+import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import partial
-from typing import Any, NamedTuple
-
-from django.db import connections
-from django.db.backends.base.base import BaseDatabaseWrapper
+from typing import Any, Protocol
 
 from resourcepool import dialect
 from resourcepool.database.background import log_errors
@@ -25,20 +28,47 @@ from resourcepool.database.background_thread import (
 )
 from resourcepool.database.batches import batched
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import watchdog
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
-from resourcepool.leases.leaks import unreferenced
-from resourcepool.leases.renewable import Renewable
+from resourcepool.leases.renewal import lose, renew_together
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import MIN_TTL, Trust
+from resourcepool.leases.terms import MIN_TTL, Ending, Terms, Trust
 from resourcepool.threads.daemon import Daemon
 from resourcepool.threads.per_process import per_process
 
 logger = logging.getLogger(__name__)
+
+
+class Renewable(Hashable, Protocol):
+    """A ``Lease`` as the keeper uses it; its module imports this one.
+
+    Attributes:
+        _is_renewed: False: it expires, unless it is released before or when this process ends.
+        _is_in_transaction: a transaction of this process has the row locked, so a renewal would have to wait.
+        _is_orphaned: no code can release it, because its asyncio task never received it, and the loop is closed.
+    """
+
+    model: Model
+    using: str
+    pk: Any
+    fence: int
+    _terms: Terms
+    _trust: Trust
+    _state: Ending
+    _is_renewed: bool
+    _is_delivered: bool
+    _is_leak_reported: bool
+
+    @property
+    def _is_in_transaction(self) -> bool: ...
+    @property
+    def _is_orphaned(self) -> bool: ...
+    def _report_leak(self, why: str) -> None: ...
+    def _mark_released(self) -> None: ...
+    def _lose(self, reason: str, trust: Trust | None = None) -> None: ...
 
 
 class Keeper:
@@ -49,7 +79,6 @@ class Keeper:
 
     def __init__(self) -> None:
         self._kept: dict[Renewable, None] = {}
-        self._unrenewed: dict[Renewable, None] = {}  # no longer renewed, and perhaps not released yet
         self._routines: dict[str, Routine] = {}
         self._watch = Wakeup()
         self._watcher = Daemon("watch", self._watch_loop)
@@ -71,25 +100,17 @@ class Keeper:
         if trust.until < self._watch.next_at:
             self._watch.bring_forward(trust.until)
 
-    def stop_renewing(self, lease: Renewable) -> None:
-        """Stop renewing ``lease``; it expires, unless it is released before or when this process ends."""
-        if lease in self._kept:
-            self._unrenewed[lease] = None
-            self._kept.pop(lease, None)
-
     def remove(self, lease: Renewable) -> None:
         """Stop renewing and watching ``lease``."""
         self._kept.pop(lease, None)
-        self._unrenewed.pop(lease, None)
 
     def leases(self) -> list[Renewable]:
         """Return all leases that this process renews."""
-        # ``stop_renewing`` may have been interrupted half-way.
-        return [lease for lease in list(self._kept) if lease not in self._unrenewed]
+        return [lease for lease in list(self._kept) if lease._is_renewed]
 
     def unreleased(self) -> list[Renewable]:
         """Return all leases that this process holds, including those whose release failed."""
-        return list({**self._kept, **self._unrenewed})
+        return list(self._kept)
 
     def holds(self, model: Model, using: str, pk: Any, fence: int) -> bool:
         """Whether one of the ``unreleased`` leases is this grant."""
@@ -101,7 +122,7 @@ class Keeper:
 
     def is_renewing(self, lease: Renewable) -> bool:
         """Whether ``lease`` is being renewed."""
-        return lease in self._kept and lease not in self._unrenewed
+        return lease in self._kept and lease._is_renewed
 
     def is_alive(self) -> bool:
         """Whether all threads run; true before the first lease, too."""
@@ -139,7 +160,9 @@ class Keeper:
         self._report_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self._kept_on(using):
-            if lease._is_in_transaction or lease._is_ending or not _may_renew(lease):
+            if lease._terms.is_renewed_by_holder:
+                continue
+            if lease._is_in_transaction or lease._state.is_ending:
                 wake_at = min(wake_at, now + lease._terms.ttl / 10)
             elif lease._trust.due_at <= now + lease._trust.valid_for / 12:  # leases due soon are renewed along
                 due[lease.model].append(lease)
@@ -155,16 +178,17 @@ class Keeper:
             if lease._is_delivered:
                 _report_leak(lease, sentence_for("no_handle"))
             else:  # the thread that acquired it was interrupted
-                self.stop_renewing(lease)
+                lease._is_renewed = False
         for lease in [lease for lease in self._kept_on(using) if lease._is_orphaned]:
             if lease._is_delivered:  # another thread may still use the handle, so report the loss
-                _lose(lease, sentence_for("owner_ended"), lease._trust)
+                lose(lease, sentence_for("owner_ended"), lease._trust)
             else:
-                self.stop_renewing(lease)
+                lease._is_renewed = False
         now = monotonic()
         for lease in self._kept_on(using):
-            if lease._leaks_at <= now:
-                _report_leak(lease, sentence_for("held_long", seconds=lease._terms.leak_after))
+            after = lease._terms.leak_after
+            if after is not None and not lease._is_leak_reported and lease._trust.granted_at + after <= now:
+                _report_leak(lease, sentence_for("held_long", seconds=after))
 
     def _renew(self, using: str, batch: list[Renewable]) -> float:
         """Renew one batch independently of the others; return when to run again."""
@@ -201,13 +225,31 @@ class Keeper:
             trust = lease._trust
             if trust.until > now:
                 wake_at = min(wake_at, trust.until)
-            elif lease._is_ending:  # the releasing thread reports the loss, unless it fails
+            elif lease._state.is_ending:  # the releasing thread reports the loss, unless it fails
                 wake_at = min(wake_at, now + PAUSE_AFTER_FAILURE)
-            elif self.is_renewing(lease):
-                _lose(lease, trust.end_reason(now), trust)
+            elif lease._is_renewed:
+                lose(lease, trust.end_reason(now), trust)
             else:
                 self.remove(lease)
         return wake_at
+
+
+def unreferenced(leases: list[Any]) -> list[Any]:
+    """Return the leases that nothing refers to but a dict and this list of its keys."""
+    return [lease for lease, count in zip(leases, _references(leases), strict=True) if count <= _MIN_REFERENCES]
+
+
+def _references(leases: list[Any]) -> list[int]:
+    return [sys.getrefcount(lease) for lease in leases]
+
+
+def _min_references() -> int:
+    """Return the reference count of an object that only a dict and a list of its keys refer to."""
+    objects = {object(): None}
+    return _references(list(objects))[0]
+
+
+_MIN_REFERENCES = _min_references()
 
 
 def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:
@@ -219,86 +261,9 @@ def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:
     return max(now + MIN_TTL / 2, min(moments, default=math.inf))
 
 
-def renew_together(using: str, leases: list[Renewable]) -> bool:
-    """Renew leases of one model in one statement, each for its own ttl, and mark lost ones.
-
-    Returns:
-        False: some rows are locked by other transactions; their leases are left for the next renewal.
-
-    Raises:
-        DatabaseUnavailable: it is unknown which were renewed.
-    """
-    model, connection = leases[0].model, connections[using]
-    held = [_Held(lease._trust, lease, lease.pk, lease.fence) for lease in leases]
-    if len({grant.pk for grant in held}) < len(held):  # an older handle of the same row is among them
-        held = _mark_lost(using, held)
-    sent_at, renewed = _send(connection, model, held)
-    complete = renewed is not None
-    if renewed is None:  # a locked row must not cost this process all other leases
-        unlocked = verbs.unlocked(connection, model, [grant.pk for grant in held])
-        held = [grant for grant in held if grant.pk in unlocked]
-        sent_at, renewed = _send(connection, model, held)
-    if renewed is None:
-        return False
-    if renewed < len(_grants(held)):
-        held = _mark_lost(using, held)
-    if renewed != len(_grants(held)):
-        return False  # it is unknown which were renewed
-    for grant in held:
-        grant.trust.confirm(sent_at)
-    return complete
-
-
-class _Held(NamedTuple):
-    """One grant in a batch, even if ``fix()`` moves its handle to another row meanwhile."""
-
-    trust: Trust  # read first: if ``fix()`` runs in between, the renewal confirms the old window
-    lease: Renewable
-    pk: Any
-    fence: int
-
-
-def _mark_lost(using: str, held: list[_Held]) -> list[_Held]:
-    """Mark leases whose fence changed as lost; return the rest."""
-    if not held:
-        return []
-    model, connection, pks = held[0].lease.model, connections[using], [grant.pk for grant in held]
-    live = retrying(connection, lambda: verbs.live_fences(connection, model, pks))
-    for grant in held:
-        if live.get(grant.pk) != grant.fence and keeper.is_renewing(grant.lease):
-            _lose(grant.lease, verbs.TAKEN, grant.trust)
-    return [grant for grant in held if live.get(grant.pk) == grant.fence]
-
-
-def _may_renew(lease: Renewable) -> bool:
-    """Whether the holder's ``renew_while`` is true; an exception counts as false."""
-    with log_errors("renew_while of %s failed; not renewed yet", lease):
-        return lease._terms.may_renew
-    return False
-
-
-def _lose(lease: Renewable, reason: str, trust: Trust) -> None:
-    with log_errors("could not report to every receiver that %s is lost", lease):
-        lease._lose(reason, trust)
-
-
 def _report_leak(lease: Renewable, why: str) -> None:
     with log_errors("could not report to every receiver that %s may be leaked", lease):
         lease._report_leak(why)
-
-
-def _grants(held: list[_Held]) -> set[tuple[object, int]]:
-    return {(grant.pk, grant.fence) for grant in held}
-
-
-def _send(connection: BaseDatabaseWrapper, model: Model, held: list[_Held]) -> tuple[float, int | None]:
-    sent_at, ttls = monotonic(), dict[tuple[Any, int], float]()
-    for one in held:  # each handle of a grant trusts its own ttl, so the longest one is written
-        grant = one.pk, one.fence
-        ttls[grant] = max(one.trust.next_ttl(sent_at), ttls.get(grant, 0.0))
-    if not ttls:
-        return sent_at, 0
-    return sent_at, verbs.renew_unless_locked(connection, model, list(ttls), list(ttls.values()))
 
 
 keeper = per_process(Keeper)

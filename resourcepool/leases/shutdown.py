@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.db import connections
@@ -17,7 +17,6 @@ from resourcepool.database.background import background_paused, log_errors, own_
 from resourcepool.database.batches import batched
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
-from resourcepool.leases.renewable import Renewable
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +52,9 @@ def _end(pid: int) -> None:
             hints.flush_at_exit()
 
 
-def release_everything(leases: list[Renewable]) -> None:
+def release_everything(leases: Sequence[Any]) -> None:
     """Release these leases, one statement per table and batch, without retries; leases that fail expire."""
-    groups: dict[Any, list[Renewable]] = defaultdict(list)
+    groups: dict[Any, list[Any]] = defaultdict(list)
     for lease in leases:
         groups[lease.model, lease.using].append(lease)
     if not groups:
@@ -79,8 +78,8 @@ def release_everything(leases: list[Renewable]) -> None:
                     unavailable.add(using)
                     break
             else:
-                with log_errors("waiters were not notified of released rows; they find them by polling"):
-                    group[0]._after_batch_release(using, model, [lease.pk for lease in group])
+                if (waiters := group[0]._next_in_line) is not None:
+                    waiters.assign_released(using, model, [lease.pk for lease in group])
 
 
 def release_on_sigterm() -> None:

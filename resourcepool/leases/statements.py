@@ -1,6 +1,6 @@
 """The SQL of the verbs, built once per model and database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -8,12 +8,15 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.database.open_transaction import callers_blocks
+from resourcepool.database.retry import fetch_rows
 from resourcepool.database.where import ANY_ROW, Where
-from resourcepool.dialect import KeyField, micros
+from resourcepool.dialect import KeyField, cached_per_database, micros
+from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.table import Model, table_of
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 Spans = float | Sequence[float]  # seconds: for all of them, or for each
+ClaimStatement = tuple[str, Callable[[Any], int | None]]
 Columns = tuple[tuple[str, str], ...]  # names of columns, and their new values in SQL
 
 MAX_CACHED_STATEMENTS = 10_000
@@ -96,6 +99,7 @@ def _stored(connection: BaseDatabaseWrapper, model: Model, name: str, value: Any
 
 
 _sql_cache: dict[tuple[Any, ...], str] = {}
+_claims: dict[tuple[Any, ...], ClaimStatement] = {}
 
 
 def granting_verb(connection: BaseDatabaseWrapper, verb: str) -> str:
@@ -109,19 +113,23 @@ def granting_verb(connection: BaseDatabaseWrapper, verb: str) -> str:
     return f"{verb}{FRESH_FENCE}" if is_open and not connection.autocommit else verb
 
 
-def claim_sql(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
-    """Return the UPDATE that claims one row; parameters: microseconds, holder, primary key, those of ``where``."""
+def claim_statement(connection: BaseDatabaseWrapper, model: Model, where: Where) -> ClaimStatement:
+    """Return the UPDATE that claims one row, and the function that reads the fence of the claimed row.
+
+    Parameters of the SQL: microseconds, holder, primary key, those of ``where``.
+    """
     verb = granting_verb(connection, "claim")
     which = (model, connection.alias, where.sql, verb)
-    if which not in _sql_cache:
+    if which not in _claims:
         db_dialect, table = dialect.of(connection), table_of(connection, model)
         sql = db_dialect.claim_nowait(
             connection, _one_row_sql(connection, model, verb) + where.sql, table.name, table.pk
         )
-        if len(_sql_cache) >= MAX_CACHED_STATEMENTS:  # each selector has its own
-            _sql_cache.clear()
-        _sql_cache[which] = sql + db_dialect.returning.format(fence=table.fence)
-    return _sql_cache[which]
+        if len(_claims) >= MAX_CACHED_STATEMENTS:  # each selector has its own
+            _claims.clear()
+        sql += db_dialect.returning.format(fence=table.fence)
+        _claims[which] = sql, db_dialect.fence_after_update
+    return _claims[which]
 
 
 def _one_row_sql(connection: BaseDatabaseWrapper, model: Model, verb: str, columns: Columns = ()) -> str:
@@ -169,3 +177,44 @@ def _compose(
     )
     update = f"UPDATE {table.name} SET {changes[verb]}{also} WHERE {match}"  # noqa: S608 (quoted names)
     return update + (f" AND {busy} > {db_dialect.now}" if verb in ("renew", "adopt") else "")
+
+
+# One row as a model instance, in a quarter of Django's time, because the SQL is built only once
+
+
+class _Reader:
+    """The SELECT for one model on one database.
+
+    Attributes:
+        names: attribute names of the model's fields, in the order of the columns.
+        converted: columns with converters, and their positions.
+    """
+
+    def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
+        fields = model._meta.concrete_fields
+        columns = [field.get_col(field.model._meta.db_table) for field in fields]
+        select, _ = LeaseQuerySet(model=model, using=connection.alias).order_by().query.sql_with_params()
+        table = table_of(connection, model)
+        self.sql = f"{select} WHERE {table.name}.{table.pk} = %s"
+        self.names = [field.attname for field in fields]
+        self.converted = [(at, column) for at, column in enumerate(columns) if _converters(connection, column)]
+
+
+_reader_of = cached_per_database(_Reader)
+
+
+def instance(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
+    """Return the model instance with this primary key, None if there is no such row; raises as ``retrying``."""
+    reader = _reader_of(connection, model)
+    rows = fetch_rows(connection, reader.sql, [key(connection, model, pk)])
+    if not rows:
+        return None
+    values = list(rows[0])
+    for at, column in reader.converted:
+        for convert in _converters(connection, column):
+            values[at] = convert(values[at], column, connection)
+    return model.from_db(connection.alias, reader.names, values)
+
+
+def _converters(connection: BaseDatabaseWrapper, column: Any) -> list[Any]:
+    return [*connection.ops.get_db_converters(column), *column.get_db_converters(connection)]

@@ -1,17 +1,19 @@
-"""The terms of one grant: its options, its holder, its trust window, and how it ended."""
+"""A request, and the terms of one grant: its options, its holder, its trust window, and how it ended."""
 
+import dataclasses
 import functools
 import itertools
+import math
 import os
 import secrets
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from resourcepool import options
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, LeaseReleased
 from resourcepool.labels import host_name
@@ -22,11 +24,10 @@ MAX_LENGTH = 200  # of a holder's name
 PACKAGE = str(Path(__file__).resolve().parent.parent)
 WRAPPERS = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py", "/django/utils/asyncio.py")
 
-Result = TypeVar("Result")
 SourceLine = tuple[CodeType, int]  # in the caller's code, and the line
 
 
-@dataclass(slots=True)  # not frozen: that takes far longer to make, and a lock makes one each time
+@dataclasses.dataclass(slots=True)  # not frozen: that takes far longer to make, and a lock makes one each time
 class Terms:
     """The options a lease was acquired with; times in seconds. Do not change them: leases share them.
 
@@ -38,8 +39,7 @@ class Terms:
         max_hold: it is not renewed beyond this long after the grant; None: no limit.
         leak_after: a lease held for longer is reported as leaked; None: never.
         renew_every: how often it is renewed; None: three times per ttl.
-        renew_while: called before each renewal; while it returns false the lease is not renewed, until it expires;
-            None: always renew.
+        is_renewed_by_holder: its holder renews it; the keeper only watches it.
         on_lost: called once with the ``Lease``, from a background thread, as soon as the loss is noticed.
         is_recorded: whether its events are recorded in the history.
         actor: the user for whom another program acts, for the history; "": this process acts.
@@ -52,15 +52,47 @@ class Terms:
     max_hold: float | None = None
     leak_after: float | None = None
     renew_every: float | None = None
-    renew_while: Callable[[], bool] | None = None
+    is_renewed_by_holder: bool = False
     on_lost: Callable[[Any], object] | None = None
     is_recorded: bool = False
     actor: str = ""
 
+
+@dataclasses.dataclass(slots=True)  # not frozen: see ``Terms``
+class Request:
+    """A validated request. Immutable by convention: callers share it.
+
+    Attributes:
+        count: number of rows, all or none.
+        timeout: maximum wait in seconds.
+        priority: lowest first, then by arrival.
+        strategy: name of the rule that chooses a free row.
+        selector: canonical JSON of the requested fields; equal text means an equal selection.
+        terms: the options of the leases.
+        fifo_once: enqueue without claiming free rows, with a single ticket: if it expires, the request ends without
+            rows. The database decides whether the request was served or timed out first.
+        ends_session: a long wait closes the thread's session, even if an earlier request opened it.
+    """
+
+    terms: Terms
+    count: int = 1
+    timeout: float = 0.0
+    priority: int = 0
+    strategy: str = ""
+    selector: str = "{}"
+    allow_in_transaction: bool = False
+    fifo_once: bool = False
+    ends_session: bool = False
+
     @property
-    def may_renew(self) -> bool:
-        """Whether ``renew_while`` allows a renewal."""
-        return self.renew_while is None or self.renew_while()
+    def within(self) -> str:
+        """The timeout, for the end of a sentence; "" if there is none."""
+        return "" if math.isinf(self.timeout) else f" within {round(self.timeout, 3):g} s"
+
+    def again(self, timeout: object = None) -> "Request":
+        """Return the same request for one row, with a new ``timeout`` if given."""
+        wait = self.timeout if timeout is None else options.seconds("timeout", timeout)
+        return dataclasses.replace(self, count=1, timeout=wait)
 
 
 class Grant(NamedTuple):
@@ -189,27 +221,22 @@ class Ending:
     Attributes:
         lost: the error that every further use raises, if the grant was lost.
         outcome: how the holder ended it ("released"), if it was not lost.
+        is_ending: whether a thread is releasing it or handing it over now.
         is_in_doubt: an attempt to end it failed, and may still have taken, or take, effect.
     """
 
-    __slots__ = ("_attempt", "_lock", "is_in_doubt", "lost", "outcome")
+    __slots__ = ("_lock", "is_ending", "is_in_doubt", "lost", "outcome")
 
     def __init__(self) -> None:
         self.lost: LeaseLost | None = None
         self.outcome = ""
-        self.is_in_doubt = False
-        self._attempt: object = None  # the current attempt to end it
+        self.is_ending = self.is_in_doubt = False
         self._lock = threading.RLock()  # reentrant for signal handlers
 
     @property
     def has_ended(self) -> bool:
         """Whether the ending is decided."""
         return self.lost is not None or bool(self.outcome)
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether a thread is releasing it or handing it over now."""
-        return self._attempt is not None
 
     @property
     def may_have_ended(self) -> bool:
@@ -227,28 +254,17 @@ class Ending:
         if self.is_in_doubt:
             raise LeaseReleased(f"{lease} may have been released: the database did not answer")
 
-    def attempt(self, lease: object, give_up: Callable[[], Result]) -> Result:
-        """Call ``give_up``, which ends ``lease``, in one thread at a time; after an error it may be called again."""
-        own = object()
-        try:  # ``finally`` ends the attempt wherever a signal handler interrupts it
-            with self._lock:
-                if self._attempt is None:
-                    self._attempt = own
-            if self._attempt is not own:
-                raise LeaseReleased(f"{lease} is being released by another thread")
-            try:
-                return give_up()
-            except BaseException:
-                self.is_in_doubt = True  # for good, because the statement may arrive late
-                raise
-        finally:
-            if self._attempt is own:
-                self._attempt = None
+    def begin(self, lease: object) -> None:
+        """Begin to end ``lease``, in one thread at a time: raises LeaseReleased if another one does."""
+        with self._lock:
+            is_ending, self.is_ending = self.is_ending, True
+        if is_ending:
+            raise LeaseReleased(f"{lease} is being released by another thread")
 
     def end(self, outcome: str = "", lost: LeaseLost | None = None) -> bool:
         """Decide how it ended; returns False if that was decided before."""
         with self._lock:
-            is_first = not self.has_ended
+            is_first = self.lost is None and not self.outcome
             if is_first:
                 self.outcome, self.lost = outcome, lost
         return is_first

@@ -21,7 +21,7 @@ from resourcepool.dialect import DbNow, micros
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.statements import Held, Spans, change, claim_sql, granting_verb, key
+from resourcepool.leases.statements import Held, Spans, change, claim_statement, granting_verb, key
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, Terms, default_holder
 
@@ -38,17 +38,18 @@ def claim(
     Raises:
         DatabaseUnavailable: it is unknown whether it was granted; if it was, it expires unused.
     """
-    fence_after_update = dialect.of(connection).fence_after_update
     holder = terms.holder or default_holder()
     params = [micros(terms.ttl), holder, key(connection, model, pk), *where.params]
     first_sent_at: float | None = None
 
     def send() -> Grant | None:
         nonlocal first_sent_at
-        sql = claim_sql(connection, model, where)  # retried, too, because it may query the server's version
+        sql, read_fence = claim_statement(
+            connection, model, where
+        )  # retried: it may query the server's version
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
-        fence = dialect.run(connection, sql, params, fence_after_update)
+        fence = dialect.run(connection, sql, params, read_fence)
         return None if fence is None else Grant(pk, fence, holder, sent_at)
 
     def settle() -> Grant | None:
@@ -138,19 +139,6 @@ def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Hel
     """``renew``; returns None, and renews nothing, if a transaction locks one of the rows."""
     send: Callable[[], int | None] = partial(change, connection, model, "renew", held, ttls)
     return retrying(connection, send, busy=lambda: None)
-
-
-def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) -> set[Any]:
-    """Return the primary keys in ``pks`` whose rows no transaction locks now."""
-    rows = rows_of(connection, model).filter(pk__in=pks).select_for_update(skip_locked=True)
-
-    def read() -> set[Any]:
-        with dialect.short_transaction(connection):
-            return set(rows.values_list("pk", flat=True).all())
-
-    can_skip = connection.features.has_select_for_update_skip_locked
-    # If the whole table is locked, do not wait again: leases in other tables would wait, too.
-    return retrying(connection, read, busy=set) if can_skip else set()
 
 
 def release(

@@ -17,8 +17,7 @@ from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import MIN_TTL, Grant, Terms
+from resourcepool.leases.terms import MIN_TTL, Grant, Request, Terms
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
 from resourcepool.locks.registry import Key, current_owner, new_holder

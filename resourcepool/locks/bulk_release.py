@@ -114,7 +114,7 @@ def _give_back(leases: Sequence[Any]) -> None:
         return
     for lease in leases:  # a lost lease of one thread may be held by another thread now
         with contextlib.suppress(LeaseLost):
-            lease._release_or_expire()
+            lease.release()
 
 
 def _release_theirs(model: Any, incarnation: str, reason: str, actor: str) -> int:

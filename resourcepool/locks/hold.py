@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases.lease import Lease
 from resourcepool.locks.registry import has_ended
 from resourcepool.signals import EventKind, RowEvent, emit
-from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting import release
 
 logger = logging.getLogger(__name__)
 
@@ -26,18 +27,19 @@ def suppress_if_raising(kind: type[BaseException] | None) -> Iterator[None]:
         logger.warning("%s", error)
 
 
-class LockLease(AwaitedLease):
+class LockLease(Lease):
     """The lease of one row.
 
     Attributes:
         is_of_owner: only the thread or task that acquired it can release it.
     """
 
+    _next_in_line: ClassVar[Any] = release
     is_of_owner: ClassVar[bool] = True
 
     @property
     def _is_orphaned(self) -> bool:
-        """See ``BaseLease``; also true if its thread or task has ended, even if something still refers to the hold."""
+        """See ``Lease``; also true if its thread or task has ended, even if something still refers to the hold."""
         return super()._is_orphaned or (self.is_of_owner and has_ended(self.holder))
 
     def _report_leak(self, why: str) -> None:

@@ -12,8 +12,7 @@ from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.lockable import Reentrant
@@ -90,7 +89,7 @@ class Lock(Named, Reentrant[Hold]):
             return
         del mine[key]  # atomic: after an interruption before it, release() can be called again
         hold.count = 0
-        await mode.call(hold.leases[0]._release_or_expire)
+        await mode.call(hold.leases[0].release)
 
     # For conditions
 

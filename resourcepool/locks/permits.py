@@ -16,10 +16,8 @@ from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases import verbs
-from resourcepool.leases.free_rows import candidates
-from resourcepool.leases.probably_free import FreeRowCache, claim, claim_first
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.free_rows import FreeRowCache, candidates, claim, claim_first
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractPermit
@@ -50,8 +48,8 @@ def warn_once(text: str) -> None:
 class PermitLease(LockLease):
     """The lease of one permit."""
 
-    def _release_or_expire(self) -> None:
-        super()._release_or_expire()
+    def release(self) -> None:
+        super().release()
         name = self.model.name_of(self.pk)
         if pacing_of(line_name(self.model, name), self.using).awaited_until <= monotonic():
             recently_released.add((self.model, self.using, name), self.pk)
@@ -67,7 +65,7 @@ class PermitLease(LockLease):
         released = [lease for lease in leases if lease.is_released]
         remaining = [lease for lease in leases if lease not in released]
         if len(remaining) == 1:
-            remaining[0]._release_or_expire()
+            remaining[0].release()
         elif remaining:
             PermitLease._release_several(remaining)
         for lease in released:

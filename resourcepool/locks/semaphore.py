@@ -14,8 +14,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import TTL
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lockable import Lockable

@@ -1,34 +1,43 @@
 """The arguments of the operator's commands, as data, and parsers of durations, pools and selectors."""
 
+import datetime
 import json
-import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandParser
 from django.db.models import BooleanField
+from django.utils.dateparse import parse_datetime
 
+from resourcepool.dialect import aware
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.labels import labels_of
 from resourcepool.operations import DurationField, Field, Operation
+from resourcepool.options import parse_duration
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.selectors import selectable
 from resourcepool.translation import gettext as _
 
 MAX_LIMIT = 10_000
-UNITS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
 BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 
 
 def span(text: str) -> float:
     """Return the seconds of "90", "90s", "15m", "2h" or "7d"; raises ArgumentTypeError."""
-    match = _DURATION.fullmatch(text.strip().lower())
-    if not match or (match[2] or "s") not in UNITS:
+    seconds = parse_duration(text)
+    if seconds is None:
         raise ArgumentTypeError(_("%r is not a duration; write 90s, 15m, 2h or 7d") % text)
-    return float(match[1]) * UNITS[match[2] or "s"]
+    return seconds
+
+
+def span_or_time(text: str) -> float | datetime.datetime:
+    """Return the seconds of "2h", or the time "2026-11-27T14:00"; raises ArgumentTypeError."""
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    return span(text) if moment is None else aware(moment)
 
 
 def limit(text: str) -> int:

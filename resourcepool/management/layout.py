@@ -7,7 +7,8 @@ import datetime
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +17,7 @@ from resourcepool.text import printable, shortened
 from resourcepool.translation import gettext as _
 
 UNLIMITED = 100_000  # columns, where the output is not a terminal
+FOLD_AT = 80  # columns of a terminal
 
 
 def console(out: Any, *, no_color: bool = False, force_color: bool = False) -> Console:
@@ -39,6 +41,20 @@ def render_text(printer: Console, parts: Iterable[RenderableType]) -> str:
         for part in parts:
             printer.print(part, soft_wrap=isinstance(part, str | Text))
     return "\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
+
+
+class Folded:
+    """A line that a terminal shows folded, and a file whole."""
+
+    def __init__(self, line: str, style: str = "") -> None:
+        self.line = Text(line, style, overflow="fold")
+
+    def __str__(self) -> str:
+        return str(self.line)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(options.max_width, FOLD_AT) if console.is_terminal else options.max_width
+        yield from console.render(Padding(self.line, (0, 0, 0, 2), expand=False), options.update(width=width))
 
 
 def name_value_lines(pairs: Iterable[tuple[str, object]], width: int = 14, style: str = "") -> Table:

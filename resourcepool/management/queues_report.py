@@ -9,7 +9,8 @@ from resourcepool.events import localized
 from resourcepool.labels import format_labels
 from resourcepool.management.layout import more_rows_note, one_line, or_dash
 from resourcepool.management.tables import Column, table
-from resourcepool.queues.models import QueueGroup, Server
+from resourcepool.queues.models import QueueGroup
+from resourcepool.status.queues.badges import badge_of_server
 from resourcepool.status.queues.forecast import Forecast, ForecastMove, UnownedQueues
 from resourcepool.status.queues.moves import MoveRecord
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
@@ -47,10 +48,6 @@ QUEUE_GROUPS = (
     Column(gettext_lazy("last change"), _last_change),
 )
 SERVERS = (
-    Column(gettext_lazy("server"), lambda row: row),
-    Column(
-        gettext_lazy("state"), lambda row: Server.State(row.state).label if row.is_alive else _("presumed dead")
-    ),
     Column(gettext_lazy("queues"), lambda row: row.queues, is_number=True),
     Column(gettext_lazy("hands over"), lambda row: row.asked_for, is_number=True),
     Column(gettext_lazy("awaits"), lambda row: row.awaits, is_number=True),
@@ -115,10 +112,12 @@ def settings_as_text(status: QueueGroupStatus) -> list[str]:
     return lines
 
 
-def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[Any]:
+def servers_as_text(status: QueueGroupStatus, limit: int) -> list[Any]:
+    servers = status.servers
     if not servers:
         return [_("No server.")]
-    return [table(servers[:limit], SERVERS), *more_rows_note(limit, len(servers))]
+    named = Column(_("server"), str), Column(_("state"), lambda row: badge_of_server(status, row).label)
+    return [table(servers[:limit], [*named, *SERVERS]), *more_rows_note(limit, len(servers))]
 
 
 def queue_as_text(queue: QueueStatus, status: QueueGroupStatus) -> Iterator[str]:

@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.text import Text
-
 from resourcepool.events import localized
-from resourcepool.management.layout import one_line
+from resourcepool.management.layout import Folded, one_line
 from resourcepool.management.tables import Column, counts, table
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
@@ -57,7 +55,7 @@ def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
 def alarms_as_text(alarms: Sequence[Alarm]) -> list[Any]:
     """Return a heading and a line for each alarm, with its word in the runbook; nothing without alarms."""
     lines = [
-        Text(f"  [{alarm.kind.value}] {one_line(alarm, MAX_ALARM)}", "red" if alarm.is_severe else "yellow")
+        Folded(f"[{alarm.kind.value}] {one_line(alarm, MAX_ALARM)}", "red" if alarm.is_severe else "yellow")
         for alarm in alarms
     ]
     return ["", _("Alarms:"), *lines] if lines else []

@@ -16,6 +16,7 @@ from resourcepool.status.system import Figure, Unit
 from resourcepool.status.times import ago, duration
 
 GAP = 2  # between columns
+EMPTY = ("", "-")
 MIN_TEXT_WIDTH = 16  # of a column whose texts are wider
 
 _PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it wraps at spaces and after "/" and "-"
@@ -62,13 +63,16 @@ def _column(figure: Figure) -> Column:
 class FittedTable:
     """A table for a terminal of any width; numbers and words of headings never break.
 
-    If it is too wide, headings and texts wrap; if it still does not fit, each row becomes a block of lines.
+    A column without a value in any row is left out. If it is too wide, headings and texts wrap; if it still does not
+    fit, each row becomes a block of lines.
     """
 
     def __init__(self, rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool) -> None:
-        self.columns, self.has_head = columns, has_head
-        self.headings = [one_line(column.heading) if has_head else "" for column in columns]
-        self.cells = [[one_line(column.value_of(row), None) for column in columns] for row in rows]
+        cells = [[one_line(column.value_of(row), None) for column in columns] for row in rows]
+        shown = [at for at in range(len(columns)) if not at or any(row[at] not in EMPTY for row in cells)]
+        self.columns, self.has_head = [columns[at] for at in shown], has_head
+        self.headings = [one_line(column.heading) if has_head else "" for column in self.columns]
+        self.cells = [[row[at] for at in shown] for row in cells]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
@@ -110,7 +114,8 @@ class FittedTable:
     def _blocks(self, width: int) -> Iterator[RenderableType]:
         """Yield each row as its first cell, and the other cells, with their headings, below it."""
         for row in self.cells:
-            first, *others = [f"{heading}: {cell}" for heading, cell in zip(self.headings, row, strict=True)]
+            named = zip(self.headings, row, strict=True)
+            first, *others = [f"{heading}: {cell}" for heading, cell in named if cell not in EMPTY] or [""]
             yield Text(first, "bold", overflow="fold")
             facts = [f"{cell}; " for cell in others[:-1]] + others[-1:]
             for line in _filled(facts, width - GAP):

@@ -18,6 +18,7 @@ def cursor_error(line: str) -> str:
 
 PRUNE = Operation(
     name="prune",
+    is_destructive=True,
     button=_("Prune"),
     title=_("Prune (remove its messages)"),
     effect=_("All current messages are removed. A durable subscription that has not read them gets an error."),
@@ -27,6 +28,7 @@ PRUNE = Operation(
 )
 REMOVE_CHANNEL = Operation(
     name="remove",
+    is_destructive=True,
     button=_("Remove"),
     title=_("Remove (with its messages and subscriptions)"),
     effect=_(
@@ -61,6 +63,7 @@ MOVE = Operation(
 )
 REMOVE = Operation(
     name="remove",
+    is_destructive=True,
     button=_("Remove"),
     title=_("Remove (a subscription without a reader)"),
     effect=_(

@@ -19,6 +19,7 @@ class TextField:
         max_length: the maximum number of characters.
         is_required: whether "" is refused.
         error_for: returns an error message for a line that is not allowed, otherwise "".
+        is_own_name: pages fill in the name of the operator.
     """
 
     name: str
@@ -27,6 +28,7 @@ class TextField:
     max_length: int
     is_required: bool = True
     error_for: Callable[[str], str] = lambda _line: ""
+    is_own_name: bool = False
 
     @property
     def option(self) -> str:

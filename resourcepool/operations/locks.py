@@ -20,6 +20,7 @@ def permits_error(line: str) -> str:
 
 REVOKE = Operation(
     name="revoke",
+    is_destructive=True,
     button=_("Revoke"),
     title=_("Revoke (end the leases of its holders)"),
     effect=_(
@@ -34,6 +35,7 @@ REVOKE = Operation(
 )
 REVOKE_HOLDER = Operation(
     name="revoke-holder",
+    is_destructive=True,
     button=_("Revoke all of its holders"),
     title=_("Revoke all of its holders (everything that their processes hold)"),
     effect=_(
@@ -77,6 +79,7 @@ RESIZE = Operation(
 )
 REMOVE_BARRIER = Operation(
     name="remove",
+    is_destructive=True,
     button=_("Remove"),
     title=_("Remove (and release its waiters)"),
     effect=_(

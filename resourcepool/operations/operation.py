@@ -41,6 +41,8 @@ class Operation:
         states: the states in which the page of a resource offers it; empty: no page does.
         is_for: whether a model supports it.
         is_offered: whether the page of a resource in one of ``states`` offers it.
+        is_destructive: it cannot be undone; its button looks like that.
+        is_harmless: a button on a page runs it at once, without a confirmation; it needs no value of a field.
         for_current_lease: it affects only the lease that the operator saw, not a later one of the same resource.
         max_rows: the maximum number of rows that a page changes at once; more would block the web server for too long.
     """
@@ -61,6 +63,8 @@ class Operation:
     states: Collection[State] = tuple(State)
     is_for: Callable[[Any], bool] = lambda model: True
     is_offered: Callable[[Any], bool] = lambda resource: True
+    is_destructive: bool = False
+    is_harmless: bool = False
     for_current_lease: bool = False
     max_rows: int = MAX_ROWS
 

@@ -78,6 +78,7 @@ PAUSE = QueueOperation(
 )
 RESUME = QueueOperation(
     name="resume",
+    is_harmless=True,
     button=_("Resume"),
     title=_("Resume (end a pause)"),
     effect=_("Its servers start work again from their next heartbeat on."),
@@ -103,6 +104,7 @@ DRAIN = QueueOperation(
 )
 UNDRAIN = QueueOperation(
     name="undrain",
+    is_harmless=True,
     button=_("End the drain"),
     title=_("End the drain (give it queues again)"),
     effect=_("It gets its share of the queues again, each when its present server has finished work on it."),
@@ -127,6 +129,7 @@ PIN = QueueOperation(
 )
 UNPIN = QueueOperation(
     name="unpin",
+    is_harmless=True,
     button=_("Unpin"),
     title=_("Unpin (any server may have it)"),
     effect=_("They are balanced across all servers again, moving as few as possible."),
@@ -136,6 +139,7 @@ UNPIN = QueueOperation(
 )
 REMOVE = QueueOperation(
     name="remove",
+    is_destructive=True,
     button=_("Remove"),
     title=_("Remove (once its server has finished working on it)"),
     effect=_(

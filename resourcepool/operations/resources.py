@@ -35,6 +35,7 @@ _GONE = _("%(count)d skipped: no longer there.")
 ALL = (
     Operation(
         name="revoke",
+        is_destructive=True,
         button=_("Revoke"),
         title=_("Revoke (end the running lease)"),
         effect=_(
@@ -71,6 +72,7 @@ ALL = (
     ),
     Operation(
         name="return_to_service",
+        is_harmless=True,
         button=_("Return to service"),
         title=_("Return to service (end a quarantine, a drain or a reservation)"),
         effect=_("Can be leased again at once. Strikes are reset. A running lease is not disturbed."),
@@ -116,7 +118,7 @@ ALL = (
             "Programs cannot lease it. A running lease finishes first. Without a duration it stays reserved"
             " until someone returns it."
         ),
-        fields=(TextField(name="name", label=_("For whom"), max_length=80), REASON, SPAN),
+        fields=(TextField(name="name", label=_("For whom"), max_length=80, is_own_name=True), REASON, SPAN),
         do=ResourceQuerySet.reserve,
         done_message=ngettext_lazy("%(what)s was reserved.", "%(what)s were reserved.", "count"),
         deferred_message=ngettext_lazy(

@@ -28,6 +28,7 @@ PAUSE = Operation(
 )
 RESUME = Operation(
     name="resume",
+    is_harmless=True,
     button=_("Resume"),
     title=_("Resume (end the pause)"),
     effect=_("Work continues within about three seconds. Timers that became due during the pause fire late."),
@@ -39,6 +40,7 @@ RESUME = Operation(
 )
 RETRY = Operation(
     name="retry",
+    is_harmless=True,
     button=_("Retry"),
     title=_("Retry (in its old place)"),
     effect=_("It is ready again at once, with its failure counts reset. In a blocked stream it runs next."),
@@ -51,6 +53,7 @@ RETRY = Operation(
 )
 DISCARD = Operation(
     name="discard",
+    is_destructive=True,
     button=_("Discard"),
     title=_("Discard (finish it without running it)"),
     effect=_(
@@ -65,6 +68,7 @@ DISCARD = Operation(
 )
 REVOKE = Operation(
     name="revoke",
+    is_destructive=True,
     button=_("Revoke"),
     title=_("Revoke (return its tasks to the pool)"),
     effect=_(
@@ -91,6 +95,7 @@ FIRE = Operation(
 )
 CANCEL = Operation(
     name="cancel",
+    is_destructive=True,
     button=_("Cancel"),
     title=_("Cancel (do not fire)"),
     effect=_(

@@ -1,6 +1,6 @@
 """The changes of an import: computed by comparing the file with the database, written in one transaction."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -25,10 +25,13 @@ from resourcepool.proxies.import_file import (
     no_progress,
 )
 from resourcepool.proxies.models import Proxy
+from resourcepool.resources.import_rows import CHANGED, NEW, SET, UNCHANGED, Change, RowChange
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status
+from resourcepool.translation import gettext
 from resourcepool.translation import gettext_noop as _
 
+MAX_ROWS_SHOWN = 500
 CHUNK = 5_000  # rows per read
 # Rows per write: SQLite may allow only 999 values in a list; MariaDB limits statements to 16 MB.
 BATCH = 500
@@ -49,6 +52,7 @@ class ImportResult:
         staying_retired: proxies in the file that stay retired.
         repeated: lines that are exact copies of an earlier one.
         bad, bad_count: the first skipped lines, and their number.
+        rows: what happens with each proxy, the first ``MAX_ROWS_SHOWN``; without passwords.
     """
 
     new: int = 0
@@ -62,6 +66,7 @@ class ImportResult:
     repeated: int = 0
     bad: Sequence[BadLine] = ()
     bad_count: int = 0
+    rows: list[RowChange] = field(default_factory=list)
 
     @property
     def total(self) -> int:
@@ -111,6 +116,9 @@ def make_plan(
     counts = ImportResult(bad=reading.bad, bad_count=reading.bad_count, repeated=reading.repeated)
     plan = ImportPlan(reading.details - {"password"}, counts)
     missing = dict(reading.rows)
+    wanted: dict[tuple[str, int], list[tuple[Any, str]]] = {
+        (row.host, row.port): [] for row in missing.values()
+    }
     details = sorted(reading.details)
     for number, (pk, status, identity, values) in enumerate(_existing(details, using), 1):
         row, is_retired = missing.pop(identity, None), status == Status.RETIRED
@@ -124,6 +132,9 @@ def make_plan(
             )
             if differs and update:
                 plan.updates[writes_password].append(row)
+            if len(counts.rows) < MAX_ROWS_SHOWN:
+                changes = _changes(row, stored, writes_password=writes_password and not is_uncompared)
+                counts.rows.append(_shown(row, changes, update=update, returns=is_retired and sync))
             if is_retired and sync:
                 plan.returning.append(pk)
             counts.changed += (differs and update) or (is_retired and sync)
@@ -132,12 +143,54 @@ def make_plan(
             counts.staying_retired += is_retired and not sync
         elif sync and not reading.bad and not is_retired:
             plan.retiring.append(pk)
+        if row is None and (similar := wanted.get(identity[1:3])) is not None:
+            similar.append((pk, f"{identity[0]}://{identity[3] + '@' if identity[3] else ''}"))
         if number % CHUNK == 0:
             progress("compared", number, None)
+    counts.rows += [
+        RowChange(row.line, NEW, _name(row), note=_looks_like(wanted[row.host, row.port]))
+        for row in missing.values()
+    ][: MAX_ROWS_SHOWN - len(counts.rows)]
+    counts.rows.sort()
     counts.new, counts.returned, counts.retired = len(missing), len(plan.returning), len(plan.retiring)
     counts.unchanged = len(reading.rows) - counts.new - counts.changed
     _seal(plan, missing.values(), progress)
     return plan
+
+
+def _name(row: Row) -> str:
+    login = f"{row.username}@" if row.username else ""
+    return f"{row.scheme}://{login}{f'[{row.host}]' if ':' in row.host else row.host}:{row.port}"
+
+
+def _looks_like(similar: Sequence[tuple[Any, str]]) -> str:
+    """Return that existing proxies have the same host and port, but another scheme or user name; "" if none has."""
+    if not similar:
+        return ""
+    pk, login = similar[0]
+    return gettext("looks like proxy %(pk)s (%(login)s..), with another scheme or user name") % {
+        "pk": pk,
+        "login": login,
+    }
+
+
+def _changes(row: Row, stored: Mapping[str, Any], *, writes_password: bool) -> list[Change]:
+    """Return the columns in which a row of the file differs from the stored one."""
+    changes = [
+        Change(name, str(value), str(getattr(row, name)))
+        for name, value in stored.items()
+        if getattr(row, name) != value
+    ]
+    return [*changes, Change("password", "", SET)] if writes_password else changes
+
+
+def _shown(row: Row, changes: list[Change], *, update: bool, returns: bool) -> RowChange:
+    note = gettext("returns to service") if returns else ""
+    if (changes and update) or returns:
+        return RowChange(row.line, CHANGED, _name(row), tuple(changes) if update else (), note)
+    if changes:
+        note = gettext("differs in %s; left unchanged") % ", ".join(change.field for change in changes)
+    return RowChange(row.line, UNCHANGED, _name(row), note=note)
 
 
 def _existing(details: list[str], using: str) -> Iterator[tuple[Any, str, Identity, Sequence[Any]]]:

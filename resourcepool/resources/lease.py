@@ -3,7 +3,7 @@
 import logging
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -16,18 +16,20 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
-from resourcepool.leases.instance import instance
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.statements import instance
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.options import Seconds
-from resourcepool.resources.quarantine import QuarantinePolicy, next_strikes, quarantine_seconds
-from resourcepool.resources.state import MAX_REASON
+from resourcepool.resources.state import MAX_REASON, QuarantinePolicy, next_strikes, quarantine_seconds
+from resourcepool.resources.strategy import LastHeld
 from resourcepool.signals import EventKind
 from resourcepool.threads.async_threads import in_thread
 from resourcepool.threads.sync_async import ASYNC, run_sync
+from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import AwaitedLease, Source
+from resourcepool.waiting.lease import Source
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only
@@ -43,17 +45,20 @@ logger = logging.getLogger(__name__)
 DELETED = sentence_for("row_deleted")
 
 
-class ReleaseListener(Source, Protocol):
-    """A pool that is notified of releases."""
+class LeasingPool(Source, Protocol):
+    """The pool of a lease, see ``source.PoolSource``."""
 
-    def note_release(self, lease: "ResourceLease[Any]") -> None:
-        """Note that ``lease`` was released by this process."""
+    @property
+    def last_held(self) -> LastHeld:
+        """The last row of each holder."""
 
 
-class ResourceLease(AwaitedLease, Generic[M]):
+class ResourceLease(Lease, Generic[M]):
     """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
 
-    def __init__(self, pool: ReleaseListener, using: str, grant: Grant, request: Request) -> None:
+    _next_in_line: ClassVar[Any] = release
+
+    def __init__(self, pool: LeasingPool, using: str, grant: Grant, request: Request) -> None:
         self._pool, self._request = pool, request
         self._resource: M | None = None
         super().__init__(pool.model, using, grant, request.terms)
@@ -82,7 +87,7 @@ class ResourceLease(AwaitedLease, Generic[M]):
     def release(self) -> None:
         """Release the resource; it cools down before the next lease. Raises as ``Lease.release``."""
         super().release()
-        self._pool.note_release(self)
+        self._pool.last_held.note(self._request, self.pk)
 
     def quarantine(self, reason: str) -> None:
         """End the lease and quarantine the resource, for twice as long after each consecutive strike.
@@ -160,7 +165,8 @@ class ResourceLease(AwaitedLease, Generic[M]):
         logger.info("%s: quarantined; waiting up to %g s for another resource", self, request.timeout)
 
     def _become(self, other: "ResourceLease[M]") -> None:
-        other._finish("moved to another handle")
+        other._state.end("moved to another handle")
+        keeper.remove(other)
         self._request, self._terms, self._resource = other._request, other._terms, other._resource
         self.lost.clear()
         grant = Grant(other.pk, other.fence, other.holder, other._trust.sent_at, other._trust.valid_for)

@@ -1,52 +1,54 @@
 """A pool leases the rows of one model, each to one holder at a time."""
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import Any, Generic, TypeVar, Unpack, cast
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Generic, TypeVar, Unpack, overload
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connections, router
-from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Count, Q
+from django.db import connections
 from django.db.models.base import ModelBase
+from django.utils.asyncio import async_unsafe
 
-from resourcepool.clock import monotonic
-from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
-from resourcepool.dialect import DbNow
-from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, ResourcePoolError
+from resourcepool import options
+from resourcepool.conf import POOL_OPTIONS, pool_setting, refuse_unknown_settings
+from resourcepool.database.open_transaction import refuse_open_transaction
+from resourcepool.database.timeouts import statement_timeout
+from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.probably_free import FreeRowCache, claim, claim_first
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import refuse_inherited
-from resourcepool.leases.terms import Grant
-from resourcepool.resources import selectors
+from resourcepool.leases.terms import Request
 from resourcepool.resources.lease import M, ResourceLease
-from resourcepool.resources.pool_methods import PoolMethods
-from resourcepool.resources.request_builder import RequestBuilder, check_option
-from resourcepool.resources.signatures import PoolOptions
-from resourcepool.resources.state import Status
-from resourcepool.resources.strategy import FRESH_SECONDS, LastHeld, choose
-from resourcepool.waiting.models import Ticket
-
-MAX_READS = 10  # of free rows, while all races for them are lost
-MAX_GUESSES = 2  # claims of recently free rows before free rows are read again
-FEW_FREE = 4  # so few free rows are not remembered: others claim them at once
-MAX_CLAIM_SECONDS = 0.5  # then the caller waits in line: rows that look free may be locked
-ROW_COUNTS = (
-    ": {match} match, {leased} leased, {resting} cooling down or quarantined, {out} out of service"
-    "; {others} others waiting for this pool"
+from resourcepool.resources.requests import (
+    PoolOptions,
+    acquire_options,
+    adopt_options,
+    check_option,
+    check_request,
+    lease_options,
+    takes,
+    takes_count,
+    wait_options,
 )
+from resourcepool.resources.selectors import parse_key
+from resourcepool.resources.source import PoolSource
+from resourcepool.threads.sync_async import ASYNC, USE_ASYNC, run_sync
+from resourcepool.waiting.acquire import acquire, acquire_now, wait_for
+from resourcepool.waiting.lease import claim, delivered, make_handles
+
+MAX_CACHED = 1_000  # requests per pool
+CACHEABLE = (str, int, float, bool, timedelta, type(None))  # types compared by value
 
 Owner = TypeVar("Owner", bound=AbstractLease)
 
 
-class Pool(PoolMethods[M], Generic[M]):
+class Pool(PoolSource[M], Generic[M]):
     """Leases the rows of a model; every resource model has one as ``Model.pool``.
 
     A model may set defaults of its own, such as ``pool = Pool(ttl=120, cooldown=5)``; see ``PoolOptions``.
+    ``criteria`` are the options and selectors of ``acquire``.
     """
 
     def __init__(self, **declared: Unpack[PoolOptions]) -> None:
@@ -56,10 +58,10 @@ class Pool(PoolMethods[M], Generic[M]):
             check_option(name, value)
         self._declared = declared
         self._bound: dict[type, Pool[Any]] = {}
-        self._model: type[AbstractLease] | None = None
-        self._history: tuple[object, bool] | None = (
-            None  # the settings object that it was read from, and the value
-        )
+        self._checked: dict[Any, Request] = {}
+        self._settings: object = None  # for which the requests were checked
+        # The settings object that it was read from, and the value.
+        self._history: tuple[object, bool] | None = None
 
     def __get__(self, instance: object, owner: type[Owner]) -> "Pool[Owner]":
         pool: Pool[Any] | None = self if self._model is not None else self._bound.get(owner)
@@ -71,19 +73,6 @@ class Pool(PoolMethods[M], Generic[M]):
     def __repr__(self) -> str:
         return f"<Pool of {self._model._meta.label}>" if isinstance(self._model, ModelBase) else "<Pool>"
 
-    @cached_property
-    def model(self) -> type[M]:
-        """The model whose rows this pool leases."""
-        model: Any = self._model
-        if not isinstance(model, type) or not issubclass(model, AbstractLease) or model._meta.abstract:
-            raise BadOption("model", model, "a concrete Django model derived from AbstractResource")
-        return cast(type[M], model)
-
-    @property
-    def using(self) -> str:
-        """The database that decides leases: the one to which the project's routers write this model."""
-        return router.db_for_write(self.model)
-
     @property
     def keeps_history(self) -> bool:
         """Whether events of its resources are recorded; cached, because every lease reads it."""
@@ -93,103 +82,154 @@ class Pool(PoolMethods[M], Generic[M]):
             self._history = getattr(settings, "RESOURCEPOOL", None), keeps
         return self._history[1]
 
-    @cached_property
-    def _requests(self) -> RequestBuilder:
-        refuse_inherited(self.model)
-        return RequestBuilder(self.model, self._declared)
-
-    @cached_property
-    def _last_held(self) -> LastHeld:
-        return LastHeld()
-
-    @cached_property
-    def _last_seen(self) -> FreeRowCache:
-        return FreeRowCache(FRESH_SECONDS)
-
-    # Used by handles and ``Resource``
-
     def request(self, count: int, criteria: Mapping[str, Any]) -> Request:
-        """Return the checked request for these options and selectors; raises BadOption."""
-        return self._requests.request(count, criteria)
+        """Return the checked request for these options and selectors; raises BadOption.
 
-    def note_release(self, lease: ResourceLease[Any]) -> None:
-        """Remember the row for the strategy "sticky" of its holder."""
-        self._last_held.note(lease._request, lease.pk)
-
-    # Used by waiting: see ``waiting.lease.Source``
-
-    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim free rows; None if too few are free."""
-        where, tried = self.model.where(request.selector, connection), set[Any]()
-        for pk in self._guesses(connection, request) if request.count == 1 else ():
-            if (grants := claim(connection, self.model, [pk], request.terms, where)) is not None:
-                return grants
-        gives_up_at = monotonic() + MAX_CLAIM_SECONDS
-        for _ in range(MAX_READS):
-            # Rows that a long transaction has locked look free again and again.
-            rows = [pk for pk in choose(connection, self.model, where, request) if pk not in tried]
-            grants, left = claim_first(connection, self.model, rows, request, tried, where)
-            if grants is not None:
-                if request.count == 1 and len(rows) > FEW_FREE:
-                    self._last_seen.put((connection.alias, request.selector), left[::-1])
-                return grants
-            if len(rows) < request.count or monotonic() > gives_up_at:
-                return None
-        return None
-
-    def _guesses(self, connection: BaseDatabaseWrapper, request: Request) -> Iterator[Any]:
-        """Yield rows to claim without reading: the last one of the holder, then recently free ones."""
-        if request.strategy == "sticky" and (last := self._last_held.take(request)) is not None:
-            yield last
-        if request.strategy != "random":  # "random" chooses by weight among all free rows
-            for _ in range(MAX_GUESSES):
-                if (seen := self._last_seen.take((connection.alias, request.selector))) is None:
-                    return
-                yield seen
-
-    def handle(self, using: str, grant: Grant, request: Request) -> ResourceLease[M]:
-        """Return the handle of a grant."""
-        return ResourceLease(self, using, grant, request)
-
-    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Raise BadOption for more rows than exist: such a request would collect all rows and starve others."""
-        if request.count > 1:
-            wanted = selectors.selector_filter(self.model, request.selector)
-            rows = verbs.rows_of(connection, self.model).filter(wanted).exclude(status=Status.RETIRED)
-            total = retrying(connection, rows.count)
-            if total < request.count:
-                raise BadOption(
-                    "count",
-                    request.count,
-                    f"at most {total}, the number of matching resources that are not retired",
-                )
-
-    def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
-        """Return the timeout error, with row counts by state if the database answers."""
-        number = "" if request.count == 1 else f"{request.count} of "
-        matching = "" if request.selector == "{}" else f" matching {request.selector}"
-        what = f"{number}{self.model._meta.label}{matching}"
-        why = f": {error}" if error else self._row_counts(request, holder)
-        return AcquireTimeout(f"no {what} came free{request.within}{why}")
-
-    def _row_counts(self, request: Request, holder: str) -> str:
-        connection, busy = connections[self.using], Q(busy_before__gt=DbNow())
-        rows = verbs.rows_of(connection, self.model).filter(
-            selectors.selector_filter(self.model, request.selector)
-        )
-        tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(self.model)
-        counts = {
-            "match": Count("pk"),
-            "leased": Count("pk", filter=busy & ~Q(holder="")),
-            "resting": Count("pk", filter=busy & Q(holder="", in_service=True)),
-            "out": Count("pk", filter=Q(in_service=False)),
-        }
+        Requests are cached, because most callers repeat the same one.
+        """
+        # No local variable may refer to the settings: error reports show these, and the settings have keys.
+        if self._settings is not getattr(settings, "RESOURCEPOOL", None):
+            refuse_inherited(self.model)
+            refuse_unknown_settings(self.model._meta.label)
+            self._settings, self._checked = getattr(settings, "RESOURCEPOOL", None), {}
+        checked = self._checked  # by these settings; another thread may replace it meanwhile
+        # The types are part of the key, because 1 == True.
+        key = (type(count), count, *criteria.items(), *map(type, criteria.values()))
         try:
-            with statement_timeout(TIMEOUT_GRACE):
-                numbers = retrying(connection, lambda: rows.aggregate(**counts))
-                others = retrying(connection, tickets.exclude(holder=holder).count)
-            return ROW_COUNTS.format(**numbers, others=others)
-        except DatabaseUnavailable as error:
-            return f": {error}"
-        except (DatabaseError, InterfaceError, ResourcePoolError):
-            return ""
+            if (known := checked.get(key)) is not None:
+                return known
+        except TypeError:  # unhashable, such as a list
+            pass
+        request = check_request(self.model, self._declared, count, criteria)
+        # Not with a holder name (mostly used once), nor with mutable values or values with their own equality.
+        if request.terms.holder_is_unique and all(type(value) in CACHEABLE for value in criteria.values()):
+            if len(checked) >= MAX_CACHED:
+                checked.clear()
+            checked[key] = request
+        return request
+
+    # Leases, for threads
+
+    @overload
+    @takes(wait_options)
+    def acquire(self, **criteria: Any) -> ResourceLease[M]: ...
+    @overload
+    @takes(acquire_options)
+    def acquire(self, **criteria: Any) -> ResourceLease[M] | None: ...
+    @takes(acquire_options)
+    def acquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease[M] | None:
+        """Lease one resource. Times are in seconds or timedelta; None: the pool's default.
+
+        Args:
+            wait: False: return None at once if no matching resource is free.
+            timeout: how long to wait until a matching resource is free.
+            ttl: how long the lease outlives a crashed process. A running process renews it automatically.
+            holder: the name of the holder, for people; None: host/pid/thread/number.
+            priority: the order of waiters: the lowest number first, then by arrival.
+            strategy: "spread" (one of the 64 longest idle), "sticky" (the last one of this holder) or "random" (by
+                weight).
+            cooldown: how long the resource stays unavailable after its release.
+            max_hold: the lease is not renewed beyond this time after it was granted.
+            on_lost: called with the lease from a background thread when it is lost.
+            allow_in_transaction: claim inside the caller's open transaction; a rollback undoes it. Not in a savepoint.
+            fields: selectors: a field of the model with a value or a collection of values, or ``tags``. Numbers go
+                into a collection, ``port=[80]``: so type checkers find a misspelt option, such as ``timout=3``.
+
+        Raises:
+            AcquireTimeout: no matching resource came free in time.
+            BadOption: an option or a selector is wrong.
+            ClaimInTransaction: a transaction is open.
+            DatabaseUnavailable: only with ``wait=False``, or if the database refuses the login.
+        """
+        leases = self._lease(self.request(1, criteria), wait)
+        return delivered(leases)[0] if leases else None
+
+    @overload
+    @takes_count(wait_options)
+    def acquire_many(self, count: int, **criteria: Any) -> list[ResourceLease[M]]: ...
+    @overload
+    @takes_count(acquire_options)
+    def acquire_many(self, count: int, **criteria: Any) -> list[ResourceLease[M]] | None: ...
+    @takes_count(acquire_options)
+    def acquire_many(self, count: int, *, wait: bool = True, **criteria: Any) -> list[ResourceLease[M]] | None:
+        """Lease ``count`` resources, all or none; see ``acquire``."""
+        leases = self._lease(self.request(count, criteria), wait)
+        return delivered(leases) if leases else None
+
+    @takes(lease_options)
+    @contextlib.contextmanager
+    def lease(self, **criteria: Any) -> Iterator[ResourceLease[M]]:
+        """Lease one resource for a ``with`` block; see ``acquire``. Raises LeaseLost at its end if it was lost."""
+        with self._lease(self.request(1, criteria))[0] as lease:
+            lease._is_delivered = True
+            yield lease
+
+    @takes(adopt_options)
+    def adopt(self, pk: Any, fence: int, **criteria: Any) -> ResourceLease[M]:
+        """Adopt a lease that ``hand_over`` passed to this process, under a new, higher fence.
+
+        If two processes get the same message, only one of them gets the lease. A process that still holds the old
+        grant loses it.
+
+        Raises:
+            LeaseLost: the grant has ended, or another process has adopted it.
+            BadOption: this process holds the grant itself; hand it over first.
+        """
+        request = self.request(1, criteria)
+        options.whole("fence", fence, least=1, most=2**63 - 1)
+        key = parse_key(self.model, pk, "pk")
+        refuse_open_transaction(connections[self.using], is_allowed=request.allow_in_transaction)
+        if keeper.holds(self.model, self.using, key, fence):
+            raise BadOption(
+                "fence", fence, "a grant of another process; this one holds it itself, hand it over first"
+            )
+        with statement_timeout():
+            grant = verbs.adopt(connections[self.using], self.model, key, fence, request.terms)
+        if grant is None:
+            raise LeaseLost(f"{self.model._meta.label} {pk} is no longer held under fence {fence}")
+        leases: list[ResourceLease[M]] = make_handles(self, self.using, request, [grant])
+        return delivered(leases)[0]
+
+    @async_unsafe(USE_ASYNC)
+    def _lease(self, request: Request, wait: bool = True) -> list[ResourceLease[M]]:
+        """Claim free rows; if there are too few, wait in line, or return []. Raises like ``acquire``."""
+        claimed = claim(self, request, waits=wait)
+        if isinstance(claimed, list):
+            return claimed
+        return run_sync(wait_for, self, request, claimed) if wait else []
+
+    # The same for asyncio
+
+    @overload
+    @takes(wait_options)
+    async def aacquire(self, **criteria: Any) -> ResourceLease[M]: ...
+    @overload
+    @takes(acquire_options)
+    async def aacquire(self, **criteria: Any) -> ResourceLease[M] | None: ...
+    @takes(acquire_options)
+    async def aacquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease[M] | None:
+        """``acquire`` for asyncio; waiting occupies no thread."""
+        leases = await (acquire if wait else acquire_now)(ASYNC, self, self.request(1, criteria))
+        return delivered(leases)[0] if leases else None
+
+    @overload
+    @takes_count(wait_options)
+    async def aacquire_many(self, count: int, **criteria: Any) -> list[ResourceLease[M]]: ...
+    @overload
+    @takes_count(acquire_options)
+    async def aacquire_many(self, count: int, **criteria: Any) -> list[ResourceLease[M]] | None: ...
+    @takes_count(acquire_options)
+    async def aacquire_many(
+        self, count: int, *, wait: bool = True, **criteria: Any
+    ) -> list[ResourceLease[M]] | None:
+        """``acquire_many`` for asyncio."""
+        leases = await (acquire if wait else acquire_now)(ASYNC, self, self.request(count, criteria))
+        return None if leases is None else delivered(leases)
+
+    @takes(lease_options)
+    @contextlib.asynccontextmanager
+    async def alease(self, **criteria: Any) -> AsyncIterator[ResourceLease[M]]:
+        """``lease`` for asyncio."""
+        async with (await acquire(ASYNC, self, self.request(1, criteria)))[0] as lease:
+            lease._is_delivered = True
+            yield lease

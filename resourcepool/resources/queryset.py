@@ -11,13 +11,12 @@ from resourcepool import options
 from resourcepool.database.batches import batched
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.rows import for_update
-from resourcepool.database.short_transactions import run_short_transaction
+from resourcepool.database.short_transactions import change_skipping_locked, run_short_transaction
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.skip_locked import change_skipping_locked
 from resourcepool.options import Seconds
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import EventKind, RowEvent, emit

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.apps import apps
-from django.core.exceptions import ValidationError
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
@@ -13,6 +12,7 @@ from resourcepool.leases.table import inherited_from
 from resourcepool.resources import selectors
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.selectors import parse_key
 from resourcepool.translation import gettext_noop as _
 
 
@@ -73,13 +73,3 @@ def select_resources(
                 "id", str(pk), because=Sentence(_("no %(pool)s has this id"), pool=model._meta.label)
             )
     return rows.filter(pk__in=keys)
-
-
-def parse_key(model: Any, text: str) -> Any:
-    """Return ``text`` as a primary key of ``model``; raises BadOption."""
-    try:
-        value = model._meta.pk.to_python(text)
-        model._meta.pk.run_validators(value)  # SQLite's driver fails on numbers that are too large
-    except (ValidationError, ValueError, TypeError):
-        raise BadOption("id", text, Sentence(_("a primary key of %(pool)s"), pool=model._meta.label)) from None
-    return value

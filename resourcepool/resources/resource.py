@@ -145,7 +145,7 @@ class Resource(threading.Thread, Generic[M]):
         If it was lost before, its new holder is not affected.
         """
         self._closed = True
-        self._end(ResourceLease._release_or_expire)
+        self._end(ResourceLease.release)
 
     def terminate(self) -> None:
         """Release the resource and stop the thread."""
@@ -220,7 +220,7 @@ class Resource(threading.Thread, Generic[M]):
             (lease,) = run_sync(acquire, model.pool, model.pool.request(1, criteria), lambda: self._stopped)
             self._swap(lease)
             if self._is_ended:
-                self._end(ResourceLease._release_or_expire)
+                self._end(ResourceLease.release)
                 return
             try:
                 valid = self._check(lease)

@@ -177,3 +177,14 @@ def _value(field: Any, value: Any) -> Any:
             allowed = Sentence(_("one of %(names)s"), names=", ".join(map(repr, choices)))
         raise BadOption(field.name, value, allowed)
     return clean
+
+
+def parse_key(model: Any, value: Any, name: str = "id") -> Any:
+    """Return ``value`` as a primary key of ``model``; raises BadOption for the option ``name``."""
+    try:
+        key = model._meta.pk.to_python(value)
+        model._meta.pk.run_validators(key)  # SQLite's driver fails on numbers that are too large
+    except (ValidationError, ValueError, TypeError, ArithmeticError):
+        allowed = Sentence(_("a primary key of %(pool)s"), pool=model._meta.label)
+        raise BadOption(name, value, allowed) from None
+    return key

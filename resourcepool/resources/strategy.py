@@ -5,16 +5,16 @@ first few free rows.
 """
 
 import random
-import threading
 from collections import OrderedDict
+from threading import get_ident
 from typing import Any, Literal, get_args
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.where import Where
 from resourcepool.leases.free_rows import candidates
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Request
 
 Strategy = Literal["spread", "sticky", "random"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -43,22 +43,19 @@ def _by_weight(connection: BaseDatabaseWrapper, model: Model, where: Where, coun
 
 
 class LastHeld:
-    """The last row of each thread or holder, for "sticky"."""
+    """The last row of each holder, for "sticky": of each name that callers gave, or else of each thread."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[Any, Any] = OrderedDict()
 
     def note(self, request: Request, pk: Any) -> None:
         """Note that the holder of ``request`` released ``pk``."""
-        self._last[_holder_key(request)] = pk
+        terms = request.terms
+        self._last[get_ident() if terms.holder_is_unique else terms.holder] = pk
         if len(self._last) > MAX_HOLDERS:
             self._last.popitem(last=False)
 
     def take(self, request: Request) -> Any:
         """Return and forget the last row of the holder of ``request``; None if unknown."""
-        return self._last.pop(_holder_key(request), None)
-
-
-def _holder_key(request: Request) -> object:
-    """Return the key of "sticky": the caller's holder name, or else this thread."""
-    return threading.get_ident() if request.terms.holder_is_unique else request.terms.holder
+        terms = request.terms
+        return self._last.pop(get_ident() if terms.holder_is_unique else terms.holder, None)

@@ -1,39 +1,152 @@
-"""Leases for programs elsewhere: acquired, taken over by a repeated request, and found by their tokens."""
+"""Leases for programs elsewhere: acquired, taken over by a repeated request, and found by their tokens.
+
+Such a program has a token instead of a handle. It is signed, so it cannot be forged; any program that has it acts for
+the holder.
+"""
 
 import contextlib
+import os
+import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from django.core import signing
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
-from resourcepool.leases import verbs
+from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
+from resourcepool.events import sentence_for
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, Hidden, LeaseLost
+from resourcepool.leases import shutdown, verbs
+from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.remote import Remote, Token, detach
-from resourcepool.leases.request import Request as LeaseRequest
-from resourcepool.leases.terms import Grant, Terms
+from resourcepool.leases.terms import Ending, Grant, Terms, Trust
+from resourcepool.leases.terms import Request as LeaseRequest
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.registry import parse_key
+from resourcepool.resources.selectors import parse_key
 from resourcepool.rest.holder_names import HolderName
 from resourcepool.rest.limits import Quota
+from resourcepool.signals import EventKind
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.threads.sync_async import run_sync
+from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import AwaitedLease, Source
+from resourcepool.waiting.lease import Source
 
 MAX_LEASES_OF_REQUEST = 10
+SALT = "resourcepool.lease"
+MAX_TOKEN_LENGTH = 10_000  # names of 200 characters, escaped with 12 letters each, plus a third for base64
+
+
+@dataclass(frozen=True)
+class Token:
+    """The content of a token: a grant and its options.
+
+    Attributes:
+        model: "app.model".
+        pk: the primary key, as text.
+        granted_at: seconds since 1970, by the granting web server's clock: for ``max_hold`` and the history.
+        ttl, cooldown, max_hold: the options it was acquired with, in seconds.
+    """
+
+    model: str
+    pk: str
+    fence: int
+    holder: str
+    granted_at: float
+    ttl: float
+    cooldown: float
+    max_hold: float | None
+
+    def signed(self) -> str:
+        """Return the token as text, signed with SECRET_KEY."""
+        return signing.dumps(list(vars(self).values()), salt=SALT)
+
+    @classmethod
+    def read(cls, text: object) -> "Token":
+        """Return the token in a ``signed`` text; raises BadOption, without the text."""
+        try:
+            if isinstance(text, str) and len(text) <= MAX_TOKEN_LENGTH:
+                return cls(*signing.loads(text, salt=SALT))
+        except (signing.BadSignature, TypeError, ValueError):  # ValueError: half a surrogate pair
+            pass
+        raise BadOption("lease", Hidden(), "the text under that name in the answer to acquire")
+
+    def grant(self, pk: Any) -> Grant:
+        """Return the grant of this token; ``pk``: its primary key as the model's type."""
+        return Grant(pk, self.fence, self.holder, monotonic() - max(0.0, time.time() - self.granted_at))
+
+
+def detach(lease: Lease) -> str:
+    """Detach a lease that this process has just acquired for another program; return its token.
+
+    This process no longer renews or releases it, not even at exit. Do not use the handle afterwards.
+
+    Raises:
+        DatabaseUnavailable: this process is exiting, and may be releasing it.
+    """
+    keeper.remove(lease)
+    if shutdown.has_begun():
+        lease._release_quietly()
+        raise DatabaseUnavailable("this web server is shutting down; send the request again")
+    granted_at, terms = time.time() - (monotonic() - lease._trust.granted_at), lease._terms
+    spans = terms.ttl, terms.cooldown, terms.max_hold
+    which = lease.model._meta.label_lower, str(lease.pk), lease.fence, lease.holder
+    return Token(*which, granted_at, *spans).signed()
+
+
+class Remote(Lease):
+    """Mixin for a lease of another program, for one request.
+
+    No thread watches it here, so the row alone decides whether it is still held.
+    """
+
+    def ensure_held(self) -> None:
+        """Raise LeaseLost if it was held for ``max_hold`` seconds, or has ended in this call."""
+        now = monotonic()
+        if not self._state.has_ended and self._trust.next_ttl(now) <= 0.0:
+            self._lose(self._trust.end_reason(now))
+        self._state.raise_if_ended(self)
+
+    def _lose(self, reason: str, trust: Trust | None = None) -> None:
+        """Mark it as lost for this request, without an event: the program may have released it before."""
+        why = f"it was released before, {reason}" if reason == verbs.TAKEN else reason
+        self._state.end(lost=LeaseLost(f"{self} of {self.holder} has ended: {why}"))
+
+    def _give_up(self, *how: Any) -> Any:
+        """Refuse an expired lease first: the statement that ends a lease matches only its fence, even after the ttl."""
+        row = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
+        with statement_timeout():
+            if retrying(self._connection, row.expired().exists):
+                self._lose(sentence_for("not_renewed_in_ttl", seconds=self._terms.ttl))
+                self._state.raise_if_ended(self)
+        return super()._give_up(*how)
+
+    def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
+        self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
+        self._transaction = None
+        self._pid = os.getpid()
+        self._trust = Trust(self._terms, grant.sent_at, is_proven=True)
+        self._state = Ending()
+
+    def _emit(self, kind: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:
+        if kind is not EventKind.ACQUIRED:  # emitted when it was granted
+            super()._emit(kind, connection, reason)
 
 
 class RemoteResource(Remote, ResourceLease):
     """A lease of a resource that a program elsewhere holds."""
 
 
-class RemoteLock(Remote, AwaitedLease):
+class RemoteLock(Remote):
     """A lock that a program elsewhere holds."""
+
+    _next_in_line: ClassVar[Any] = release
 
 
 def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quota: Quota, **which: Any) -> Any:

@@ -10,7 +10,7 @@ from resourcepool.conf import rest_limits
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request as LeaseRequest
+from resourcepool.leases.terms import Request as LeaseRequest
 from resourcepool.rest.errors import TooManyLeases
 from resourcepool.waiting.lease import Source
 

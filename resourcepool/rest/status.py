@@ -11,7 +11,8 @@ from resourcepool.exceptions import BadOption
 from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.queues.models import Queue, QueueGroup, Server
-from resourcepool.resources.registry import parse_key, resource_models, select_resources
+from resourcepool.resources.registry import resource_models, select_resources
+from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.state import State
 from resourcepool.rest import serializers
 from resourcepool.rest.access import has_permission, pool_of, require

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from resourcepool.conf import rest_waits
 from resourcepool.exceptions import AcquireTimeout
-from resourcepool.leases.request import Request as LeaseRequest
+from resourcepool.leases.terms import Request as LeaseRequest
 from resourcepool.rest.errors import retry_delay
 from resourcepool.threads.per_process import per_process
 

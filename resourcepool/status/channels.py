@@ -13,13 +13,19 @@ from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind
+from resourcepool.status.badge import NO_READER, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 MAX_SUBSCRIPTIONS = 2_000  # durable, the furthest behind
 MAX_SUBSCRIPTIONS_SHOWN = 5
+
+LOSING = Badge(Level.BAD, "losing", gettext_lazy("losing messages"))
+LAGGING = Badge(Level.BAD, "lagging", gettext_lazy("lagging"))
+QUIET = Badge(Level.IDLE, "quiet", gettext_lazy("no new messages"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +68,24 @@ class ChannelStatus(ReasonsMixin):
     listeners: int
     subscriptions: tuple[SubscriptionStatus, ...]
 
-    ALSO = ("unread", "explanation")
+    ALSO = ("unread", "status", "explanation")
 
     @property
     def unread(self) -> int:
         """Unread messages of the subscription that is furthest behind."""
         return max((subscription.unread for subscription in self.subscriptions), default=0)
+
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``."""
+        is_read = self.listeners or any(one.holder for one in self.subscriptions)
+        states = (
+            (any(one.lost for one in self.subscriptions), LOSING),
+            (self.explanation, LAGGING),
+            (not is_read, NO_READER),
+            (self.published, WORKING),
+        )
+        return next((badge for applies, badge in states if applies), QUIET)
 
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""

@@ -9,10 +9,16 @@ from django.db.models import Count
 
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.models import selector
+from resourcepool.status.badge import Badge, Level
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader
 from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 from resourcepool.waiting.models import Ticket
+
+LED = Badge(Level.OK, "led", gettext_lazy("has a leader"))
+ELECTING = Badge(Level.WARN, "electing", gettext_lazy("no leader yet"))
+NO_LEADER = Badge(Level.BAD, "no_leader", gettext_lazy("no leader"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,11 @@ class ElectionStatus(ReasonsMixin):
     since: float | None
     expires_in: float | None
     standbys: int
+
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``."""
+        return LED if self.leader else ELECTING if self.standbys else NO_LEADER
 
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""

@@ -193,6 +193,24 @@ def acquisitions(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, i
     return {(event.row, event.fence): event for event in begun.order_by("pk")}
 
 
+def changes_of_status(model: Any, rows: list[tuple[Any, int]]) -> dict[str, Event]:
+    """Return {row: the last event in which an operator took it out of service} for those in the history.
+
+    Args:
+        rows: (primary key, fence) of rows that are out of service.
+    """
+    if not rows:
+        return {}
+    events = Event.objects.using(router.db_for_read(Event)).filter(
+        pool=model._meta.label_lower,
+        row__in={str(pk) for pk, _ in rows},
+        # The quarantine of a free row increases its fence.
+        fence__in={fence - n for _, fence in rows for n in (0, 1)},
+        what__in=(EventKind.QUARANTINED, EventKind.DRAINED, EventKind.RESERVED),
+    )
+    return {event.row: event for event in events.exclude(actor="").order_by("pk")}
+
+
 def _active_lease(row: Any, event: Event | None) -> ActiveLease:
     host, pid = host_and_pid(row.holder)
     expires_in = max(0.0, row.left)

@@ -13,12 +13,17 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater
 from resourcepool.events import Sentence, joined, localized
 from resourcepool.exceptions import BadOption
+from resourcepool.status.badge import WORKING, Badge, Level
 from resourcepool.taskqueue.abstract import existing_names
 from resourcepool.taskqueue.models import MAX_KEY
+from resourcepool.translation import gettext_lazy
 from resourcepool.translation import gettext_noop as _
 
 MAX_ROWS = 200  # on a page
 RECENT = 60.0  # seconds
+
+
+_STOPPED = Badge(Level.BAD, "stopped", gettext_lazy("not working"))
 
 
 class ReasonsMixin:
@@ -26,7 +31,17 @@ class ReasonsMixin:
 
     __slots__ = ()
 
-    ALSO: ClassVar[tuple[str, ...]] = ("explanation",)
+    ALSO: ClassVar[tuple[str, ...]] = ("status", "explanation")
+
+    @property
+    def badge(self) -> Badge:
+        """Its status, for every surface."""
+        return _STOPPED if self.explanation else WORKING
+
+    @property
+    def status(self) -> str:
+        """Its status, as a code."""
+        return self.badge.code
 
     @property
     def explanation(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
 from resourcepool.status.status_reader import StatusReader
+from resourcepool.translation import gettext_lazy as _
 
 
 class Unit(Enum):
@@ -72,6 +73,9 @@ class Figure:
 text, count, seconds, age = (partial(Figure, unit) for unit in (Unit.TEXT, Unit.COUNT, Unit.SECONDS, Unit.AGO))
 
 
+STATUS = text(_("status"), lambda one: str(one.badge.label))
+
+
 def counts(value: Callable[[Any], Any], heading: Any, rows: RowList | None = None) -> Figure:
     """Return a figure of several counts that only the dashboard shows."""
     return Figure(Unit.COUNTS, "", value, rows, heading=heading)
@@ -93,7 +97,6 @@ class Panel:
         id_prefix: of the HTML ids of its links. ``html_id``: of the title; "": "rp-" and the name of the system.
         css: CSS class of the table, besides the usual one.
         details: the model that a user must be allowed to view to see names and errors in a status; None: any user.
-        is_wrong: whether a status is marked as wrong.
     """
 
     title: Any
@@ -104,7 +107,6 @@ class Panel:
     html_id: str = ""
     css: str = ""
     details: Any = None
-    is_wrong: Callable[[Any], bool] = attrgetter("explanation")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -146,6 +148,7 @@ class NamedSystem(System):
     """A system with rows that are known by name: commands, REST and the dashboard list them in pages.
 
     Attributes:
+        figures: the name first; the status is added after it.
         reader: reads their statuses.
         none_yet: what commands say while there is no row.
         parts: (attribute of a status with its parts, the figures of these): commands show them for a single row.
@@ -166,4 +169,5 @@ class NamedSystem(System):
 
     def __post_init__(self) -> None:
         self.word, self.read = self.reader.word, self.reader.named
+        self.figures = (self.figures[0], STATUS, *self.figures[1:])
         self.name, self.viewed = f"{self.word}s", (self.reader.model,)

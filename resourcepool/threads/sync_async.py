@@ -18,6 +18,8 @@ from resourcepool.threads.signal_safe_event import SignalSafeEvent
 P = ParamSpec("P")
 R = TypeVar("R")
 
+USE_ASYNC = "in a task, await the async method: the same name with the prefix a"
+
 
 def never() -> bool:
     """Return False; the default ``stop`` condition."""
@@ -58,7 +60,7 @@ class Mode:
 SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
 
 
-@async_unsafe("in a task, await the async method: the same name with the prefix a")
+@async_unsafe(USE_ASYNC)
 def run_sync(
     work: Callable[Concatenate[Mode, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
 ) -> R:

@@ -18,17 +18,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant, default_holder
+from resourcepool.leases.terms import Grant, Request, default_holder
 from resourcepool.threads.async_wakeup import periodic_wakeup
 from resourcepool.threads.sync_async import Mode, never
 from resourcepool.waiting import assignment, tickets
-from resourcepool.waiting.lease import Source, load, make_handles, release_quietly
-from resourcepool.waiting.models import line_name
-from resourcepool.waiting.pacing import FIRST_IN_LINE, pacing_of
+from resourcepool.waiting.lease import NoneFree, Source, can_wait, claim, limited, make_handles, release_quietly
+from resourcepool.waiting.pacing import FIRST_IN_LINE
 from resourcepool.waiting.poll import POLL, poller_on
 from resourcepool.waiting.waiter import Waiter
 
@@ -56,32 +53,19 @@ async def acquire(
         BadOption: the request can never be filled.
         DatabaseUnavailable: only without waiting, or if the database refuses the login of a caller without a ticket.
     """
-    had_session = connections[source.using].connection is not None and not request.ends_session
-    waiter: Waiter | None = None
-    made: list[Waiter] = []  # also one that an interruption keeps from being returned
-    try:
-        begun: Leases | Waiter = await mode.call(_limited, _begin, made, mode.loop, source, request, undo=_undo)
-        if not isinstance(begun, Waiter):
-            return begun
-        waiter = begun
-        if on_enqueued is not None:
-            await on_enqueued(mode)
-        wait = partial(poller_on(waiter.using).wait, waiter, stop, keeps_session=had_session)
-        await mode.either(wait, partial(_wait_in_task, waiter, stop))
-        if not waiter.is_done:
-            await mode.call(_limited, _too_late, waiter)
-        return waiter.outcome.result()
-    except BaseException:  # including TimeoutError, which a signal handler of the caller may raise
-        for each in made:
-            # The thread that works for a cancelled task undoes what it began.
-            if (each is waiter or mode.loop is None) and (granted := leave(each)):
-                await mode.call(release_quietly, granted)  # it was served before, or just now
-        raise
+    begun = await mode.call(_begin, source, request, mode.loop, undo=_undo)
+    return begun if isinstance(begun, list) else await _wait(mode, begun, stop, on_enqueued)
+
+
+async def wait_for(mode: Mode, source: Source, request: Request, none_free: NoneFree) -> Leases:
+    """``acquire``, after ``claim`` got no rows."""
+    begun = await mode.call(_enqueue, source, request, mode.loop, none_free, undo=_undo)
+    return begun if isinstance(begun, list) else await _wait(mode, begun)
 
 
 async def acquire_now(mode: Mode, source: Source, request: Request) -> Leases | None:
     """Return the requested leases if they are free now, otherwise None; raises like ``acquire``."""
-    return await mode.call(_limited, _try_now, mode.loop, source, request, undo=release_quietly)
+    return await mode.call(_claim_now, source, request, mode.loop, undo=release_quietly)
 
 
 def leave(waiter: Waiter) -> Leases:
@@ -96,100 +80,84 @@ def _undo(begun: Leases | Waiter) -> None:
     release_quietly(leave(begun) if isinstance(begun, Waiter) else begun)
 
 
-def _limited(do: Callable[..., Any], *args: Any) -> Any:
-    """Limit the statements of ``do``, so that none delays the caller much beyond its ``timeout``."""
-    request = args[-1].request if isinstance(args[-1], Waiter) else args[-1]
-    with statement_timeout(min(STATEMENT_TIMEOUT, request.timeout + TIMEOUT_GRACE)):
-        return do(*args)
+def _claim_now(source: Source, request: Request, loop: Loop | None) -> Leases | None:
+    claimed = claim(source, request, loop, waits=False)
+    return claimed if isinstance(claimed, list) else None
 
 
-def _begin(made: list[Waiter], loop: Loop | None, source: Source, request: Request) -> Leases | Waiter:
+def _begin(source: Source, request: Request, loop: Loop | None) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
-    connection = connections[source.using]
-    if not request.fifo_once and (not request.timeout or connection.in_atomic_block):
-        # No waiting in a transaction: others could not see its ticket.
-        if (leases := _try_now(loop, source, request)) is None:
-            raise source.timed_out(request, "", None)
-        return leases
-    if request.fifo_once or not connection.autocommit:
-        refuse_open_transaction(connection, is_allowed=request.allow_in_transaction)
-    began, alias, db_error, grants = monotonic(), connection.alias, None, None
-    pacing = pacing_of(line_name(source.model, request.selector), alias)
-    if not request.fifo_once and pacing.waits_until < began and poller_on(alias).db_error is None:
-        try:
-            grants = _claim(connection, source, request)
-        except DatabaseUnavailable as error:
-            if error.is_login:
-                raise  # usually wrong settings: waiting would not help, and would hide the cause
-            db_error = error  # the database may be back in time
-    if grants is not None:
-        return _handles(loop, source, alias, request, grants)
-    holder = request.terms.holder or default_holder()
-    waiter = Waiter(source, alias, request, holder, loop, began=began, db_error=db_error)
-    made.append(waiter)
-    return waiter if db_error else _enqueue(connection, waiter)
+    if request.fifo_once:
+        return _enqueue(source, request, loop, NoneFree(monotonic(), had_session=False))
+    claimed = claim(source, request, loop)
+    return claimed if isinstance(claimed, list) else _enqueue(source, request, loop, claimed)
 
 
-def _try_now(loop: Loop | None, source: Source, request: Request) -> Leases | None:
-    connection = connections[source.using]
-    refuse_open_transaction(connection, is_allowed=request.allow_in_transaction)
-    if not connection.in_atomic_block:
-        # Waiters first: callers that do not wait must not overtake them.
-        assignment.assign_to_all(connection, source.model, request.selector)
-    grants = _claim(connection, source, request)
-    return None if grants is None else _handles(loop, source, connection.alias, request, grants)
-
-
-def _claim(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
-    grants = source.claim_free(connection, request)
-    if grants is None:
-        assignment.return_due_rows(source.model, connection.alias)
-    return grants
-
-
-def _handles(loop: Loop | None, source: Source, using: str, request: Request, grants: list[Grant]) -> Leases:
-    """Return the handles; for a task with their rows, because ``lease.resource`` must not query the database."""
-    leases = make_handles(source, using, request, grants)
-    if loop is not None:
-        try:
-            load(leases, loop)
-        except BaseException:
-            release_quietly(leases)
-            raise
-    return leases
-
-
-def _enqueue(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter:
+def _enqueue(source: Source, request: Request, loop: Loop | None, none_free: NoneFree) -> Leases | Waiter:
     """Take a ticket and scan once for free rows; return the waiter, or its leases if the scan served it.
 
     The scan closes the race with a release that did not see the ticket.
     """
-    poller, request = poller_on(waiter.using), waiter.request
-    try:
-        if not request.fifo_once:
-            waiter.source.refuse_impossible(connection, request)
-        if poller.db_error is not None:
-            return waiter  # a statement here would only take the time of its retries
-        if waiter.loop is not None:
-            poller.start()
-        is_crowded, waiter.insert_in_doubt = waiter.pacing.crowded_until > monotonic(), True
-        waiter.set_ticket(tickets.take(connection, waiter.model, request, waiter.holder))
-        if not request.fifo_once and not is_crowded and (grants := _scan(connection, waiter)):
-            leases = _handles(waiter.loop, waiter.source, waiter.using, request, grants)
-            try:
-                poller.use(waiter)  # last: if interrupted before, the waiter passes on the rows of its ticket
-            except BaseException:
-                release_quietly(leases)
+    connection = connections[source.using]
+    if request.fifo_once:
+        refuse_open_transaction(connection, is_allowed=request.allow_in_transaction)
+    elif not can_wait(connection, request):
+        raise source.timed_out(request, "", None)
+    began, had_session, db_error = none_free
+    holder = request.terms.holder or default_holder()
+    waiter = Waiter(source, connection.alias, request, holder, loop, began=began, db_error=db_error)
+    waiter.keeps_session = had_session and not request.ends_session
+    if db_error is not None:
+        return waiter  # the database may be back in time
+    with limited(request):
+        try:
+            return _take_ticket(connection, waiter) or waiter
+        except DatabaseUnavailable as error:
+            waiter.db_error, waiter.insert_in_doubt = error, False
+            if request.fifo_once or (error.is_login and waiter.ticket is None):
                 raise
-            return leases
-        return waiter  # noqa: TRY300 (an interruption just here is caught, too)
-    except DatabaseUnavailable as error:
-        waiter.db_error, waiter.insert_in_doubt = error, False
-        if request.fifo_once or (error.is_login and waiter.ticket is None):
+            return waiter
+        except BaseException:
+            leave(waiter)
             raise
-        return waiter
-    except BaseException:
-        leave(waiter)
+
+
+def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases:
+    """Take a ticket, and scan once; return the leases if that served it."""
+    poller, request = poller_on(waiter.using), waiter.request
+    if not request.fifo_once:
+        waiter.source.refuse_impossible(connection, request)
+    if poller.db_error is not None:
+        return []  # a statement here would only take the time of its retries
+    if waiter.loop is not None:
+        poller.start()
+    is_crowded, waiter.insert_in_doubt = waiter.pacing.crowded_until > monotonic(), True
+    waiter.set_ticket(tickets.take(connection, waiter.model, request, waiter.holder))
+    if request.fifo_once or is_crowded or not (grants := _scan(connection, waiter)):
+        return []
+    leases = make_handles(waiter.source, waiter.using, request, grants, waiter.loop)
+    poller.use(waiter)  # last: if interrupted before, the waiter passes on the rows of its ticket
+    return leases
+
+
+async def _wait(
+    mode: Mode,
+    waiter: Waiter,
+    stop: Callable[[], bool] = never,
+    on_enqueued: Callable[[Mode], Awaitable[object]] | None = None,
+) -> Leases:
+    """Return the leases of ``waiter`` as soon as it is served."""
+    try:
+        if on_enqueued is not None:
+            await on_enqueued(mode)
+        wait = partial(poller_on(waiter.using).wait, waiter, stop, keeps_session=waiter.keeps_session)
+        await mode.either(wait, partial(_wait_in_task, waiter, stop))
+        if not waiter.is_done:
+            await mode.call(_too_late, waiter)
+        return waiter.outcome.result()
+    except BaseException:  # including TimeoutError, which a signal handler of the caller may raise
+        if granted := leave(waiter):
+            await mode.call(release_quietly, granted)  # it was served before, or just now
         raise
 
 
@@ -233,10 +201,11 @@ async def _wait_in_task(waiter: Waiter, stop: Callable[[], bool]) -> None:
 def _too_late(waiter: Waiter) -> None:
     """Give up a waiter whose time is up; raises AcquireTimeout unless it was served, or failed, at the last moment."""
     poller, had_ticket = poller_on(waiter.using), waiter.ticket is not None
-    if waiter.request.fifo_once:
-        poller.decide(waiter)
-    else:
-        leave(waiter)
+    with limited(waiter.request):
+        if waiter.request.fifo_once:
+            poller.decide(waiter)
+        else:
+            leave(waiter)
     if waiter.outcome.is_cancelled:
         db_error = poller.db_error or waiter.db_error
         if db_error is None and not had_ticket:

@@ -1,21 +1,25 @@
-"""The source of the rows of a model with waiters, and the handles of granted rows."""
+"""Leases free rows of a source, a model with waiters, at once; and the handles of granted rows."""
 
 import logging
 import weakref
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop as Loop
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import refuse_open_transaction
+from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
+from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Grant
-from resourcepool.waiting.assignment import assign_quietly
-from resourcepool.waiting.models import selector_of
+from resourcepool.leases.terms import Grant, Request
+from resourcepool.waiting.assignment import assign_to_all, return_due_rows
+from resourcepool.waiting.models import line_name
+from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import release
 
 Handle = TypeVar("Handle", bound=Lease)
@@ -52,34 +56,85 @@ class Source(Protocol):
         """
 
 
-class AwaitedLease(Lease):
-    """A lease whose release hands the row over to the first matching waiter. See ``Lease``."""
+class NoneFree(NamedTuple):
+    """A claim that got no rows: what its caller must know to wait.
 
-    def _load(self) -> None:
-        """Read lazy values now."""
+    Attributes:
+        began: when it began, by this process's clock.
+        had_session: whether its thread had a session of the database before.
+        db_error: the database's error, if it may be back before the timeout.
+    """
 
-    @staticmethod
-    def _after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
-        """Assign free rows to the waiters."""
-        assign_quietly(using, model, {selector_of(model, pk) for pk in pks})
-
-    def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        if self._terms.cooldown:  # assigned to a waiter after the cool-down
-            return super()._send_release(connection)
-        until = self._trust.until
-        return release(connection, self.model, self.pk, self.fence, trusted_until=until)
+    began: float
+    had_session: bool
+    db_error: DatabaseUnavailable | None = None
 
 
-def make_handles(source: Source, using: str, request: Request, grants: Sequence[Grant]) -> list[Any]:
-    """Return the handles of these grants.
+def claim(
+    source: Source, request: Request, loop: Loop | None = None, *, waits: bool = True
+) -> list[Any] | NoneFree:
+    """Lease free rows.
 
-    If a handle cannot be created (no more threads, for example) or a signal interrupts this, releases all grants and
-    raises the error.
+    Args:
+        waits: whether the caller waits if this gets none. Then none are claimed, either, if a caller had to wait for
+            such rows a moment ago: a claim would probably fail.
+
+    Raises:
+        ClaimInTransaction: a transaction is open, and the request does not allow it.
+        DatabaseUnavailable: only without waiting, or if the database refuses the login.
+    """
+    connection = connections[source.using]
+    none_free = NoneFree(monotonic(), connection.connection is not None)
+    waits = waits and can_wait(connection, request)
+    if not (waits and connection.autocommit):
+        refuse_open_transaction(connection, is_allowed=request.allow_in_transaction)
+    with limited(request):
+        if waits:
+            line = line_name(source.model, request.selector)
+            if pacing_of(line, connection.alias).waits_until > none_free.began:
+                return none_free
+        elif not connection.in_atomic_block:
+            # Waiters first: callers that do not wait must not overtake them.
+            assign_to_all(connection, source.model, request.selector)
+        try:
+            grants = source.claim_free(connection, request)
+        except DatabaseUnavailable as error:
+            if not waits or error.is_login:
+                raise  # usually wrong settings: waiting would not help, and would hide the cause
+            return none_free._replace(db_error=error)
+        if grants is None:
+            return_due_rows(source.model, connection.alias)
+            return none_free
+        return make_handles(source, connection.alias, request, grants, loop)
+
+
+def limited(request: Request) -> statement_timeout:
+    """Limit statements, so that none delays the caller much beyond its timeout."""
+    return statement_timeout(min(STATEMENT_TIMEOUT, request.timeout + TIMEOUT_GRACE))
+
+
+def can_wait(connection: BaseDatabaseWrapper, request: Request) -> bool:
+    """Whether the caller can wait: not in a transaction, because others could not see its ticket."""
+    return request.timeout > 0 and not connection.in_atomic_block
+
+
+def make_handles(
+    source: Source, using: str, request: Request, grants: Sequence[Grant], loop: Loop | None = None
+) -> list[Any]:
+    """Return the handles of these grants; on an error (no more threads, for example) release all of them and raise it.
+
+    Args:
+        loop: of the task that gets them: their rows are read now, because ``lease.resource`` must not query the
+            database in a task. If the loop is closed, they are lost.
     """
     leases: list[Lease] = []
     try:
         for grant in grants:
             leases.append(source.handle(using, grant, request))  # noqa: PERF401 (each must be known on an error)
+        if loop is not None:
+            for lease in leases:
+                lease._loop = weakref.ref(loop)
+                lease._load()
     except BaseException:
         release_quietly(leases)
         for grant in grants[len(leases) :]:
@@ -92,10 +147,8 @@ def release_grant(source: Source, using: str, grant: Grant) -> None:
     """Release a granted row that has no handle; if that fails, it expires."""
     try:
         release(connections[using], source.model, grant.pk, grant.fence, trusted_until=0.0)
-    except DatabaseUnavailable as error:
+    except verbs.OWN_ERRORS as error:
         logger.warning("could not release an undelivered lease; it will expire: %s", error)
-    except Exception:
-        logger.exception("could not release an undelivered lease; it will expire")
 
 
 def release_quietly(leases: Sequence[Lease] | None) -> None:
@@ -106,17 +159,11 @@ def release_quietly(leases: Sequence[Lease] | None) -> None:
         lease._release_quietly()
 
 
-def load(leases: Sequence[AwaitedLease], loop: AbstractEventLoop) -> None:
-    """Read the lazy values of these leases now, for a task of ``loop``; if the loop is closed, they are lost."""
-    for lease in leases:
-        lease._loop = weakref.ref(loop)
-        lease._load()
-
-
 def delivered(leases: list[Handle]) -> list[Handle]:
     """Return these to the caller; from now on they are renewed until they are released.
 
-    The last step: if a signal interrupts an earlier one, the keeper drops the handles once nothing refers to them.
+    The last step: if a signal handler raises in an earlier one, the keeper lets the leases expire once nothing refers
+    to them.
     """
     try:
         for lease in leases:

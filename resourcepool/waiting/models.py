@@ -1,5 +1,6 @@
 """The tickets of waiters."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
@@ -17,10 +18,13 @@ def pool_name(model: Any) -> str:
     return str(model._meta.concrete_model._meta.label_lower)
 
 
-def line_name(model: Any, selector: str) -> str:
+def _line_name(model: Any, selector: str) -> str:
     """Return the name of the line of tickets with this selector."""
     pool = pool_name(model)
     return f"{pool}:{selector}" if model.line_per_name else pool
+
+
+line_name: Callable[[Any, str], str] = lru_cache(1_000)(_line_name)
 
 
 def selector_of(model: Any, pk: Any) -> str:

@@ -210,6 +210,8 @@ class Poller:
             self.db_error, self._off_until = error, monotonic() + PAUSE_AFTER_FAILURE
             for waiter in list(self.waiters):
                 waiter.db_error = error
+                # Until the next turn has failed, too, callers take their place in line without a statement.
+                waiter.pacing.waits_until = self._off_until + STATEMENT_TIMEOUT
 
     def _turn(self) -> None:
         noticed = dict(self._noticed)

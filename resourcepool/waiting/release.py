@@ -21,7 +21,7 @@ from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.assignment import MAX_TRIES, allot, assign_quietly
 from resourcepool.waiting.handover import FIRST_TICKETS, line_of
 from resourcepool.waiting.models import Ticket, selector_of
-from resourcepool.waiting.pacing import pacing_of
+from resourcepool.waiting.pacing import Pacing, pacing_of
 from resourcepool.waiting.tickets import Row, WaitingTicket
 
 MAX_READS = 5  # of the first tickets, while others are given rows at the same moment
@@ -50,8 +50,9 @@ def release(
 
 def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """``release`` outside of transactions and without retries."""
-    row, pacing = (connection, model, pk, fence), pacing_of(line_of(model, pk), connection.alias)
-    if pacing.awaited_until <= monotonic() and _free_if_nobody_waits(*row):
+    row, line_name = (connection, model, pk, fence), line_of(model, pk)
+    pacing = pacing_of(line_name, connection.alias)
+    if pacing.awaited_until <= monotonic() and _free_if_nobody_waits(*row, line_name, pacing):
         return True
     if handover.give_in_line(*row):
         return True
@@ -61,7 +62,7 @@ def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: 
         takes_any = list(itertools.takewhile(partial(_takes_any, model), line))
         if takes_any and handover.give_to_first(*row, takes_any):
             return True
-        if not line and _free_if_nobody_waits(*row):
+        if not line and _free_if_nobody_waits(*row, line_name, pacing):
             return True
         if len(takes_any) < len(line):
             break
@@ -73,17 +74,22 @@ def _takes_any(model: Model, ticket: WaitingTicket) -> bool:
     return ticket.count == 1 and (model.line_per_name or ticket.selector == "{}")
 
 
+def assign_released(using: str, model: Model, pks: Sequence[Any]) -> None:
+    """Assign rows to waiters after they were released together; ignores errors, because the waiters scan themselves."""
+    assign_quietly(using, model, {selector_of(model, pk) for pk in pks})
+
+
 def _assign_after_commit(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> None:
     # Not handed over before: a ticket locked until the commit would block its whole process.
-    assign_free_rows = partial(assign_quietly, connection.alias, model, [selector_of(model, pk)])
-    transaction.on_commit(assign_free_rows, using=connection.alias)
+    transaction.on_commit(partial(assign_released, connection.alias, model, [pk]), using=connection.alias)
 
 
-def _free_if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+def _free_if_nobody_waits(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, line: str, pacing: Pacing
+) -> bool:
     """Free the row; if there are waiters, or the row is lost, change nothing and return False."""
-    texts, line = handover.of(connection, model), line_of(model, pk)
+    texts, asked_at = handover.of(connection, model), monotonic()
     params = {"pk": key(connection, model, pk), "fence": fence, "pool": line}
-    pacing, asked_at = pacing_of(line, connection.alias), monotonic()
     if texts.free_without_asking and pacing.empty_until > asked_at:
         return dialect.run(connection, texts.free_without_asking, params, dialect.row_count) > 0
     done = dialect.run(connection, texts.free_if_nobody_waits, params, dialect.row_count) > 0

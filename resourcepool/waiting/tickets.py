@@ -14,8 +14,8 @@ from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, fetch_rows, retrying
 from resourcepool.dialect import DbLater, cached_per_database, micros
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Request
 from resourcepool.waiting.models import Ticket, line_name
 
 MAX_TICKETS = 10_000  # read at once; tickets further back are not served yet anyway

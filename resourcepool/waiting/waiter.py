@@ -9,11 +9,10 @@ from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
 from resourcepool.leases.free_rows import python_key
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.threads.outcome import Outcome
-from resourcepool.waiting.lease import Source, load, make_handles, release_quietly
+from resourcepool.waiting.lease import Source, make_handles, release_quietly
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import FIRST_IN_LINE, SHORTEST, Pacing, pacing_of, pause
 from resourcepool.waiting.tickets import HeldRows, NewTicket, TicketState
@@ -38,6 +37,7 @@ class Waiter:
         holds: its rows so far, if it requests several.
         db_error: the error of the last statement for it, if that failed.
         is_late: its time is up; the database decides whether it was served first.
+        keeps_session: its thread's session was open before, so it stays open.
         is_near: it is among the first in line: by the estimate when it took its ticket, or by the last scan.
     """
 
@@ -57,6 +57,7 @@ class Waiter:
     db_error: Exception | None = None
     is_late: bool = False
     is_near: bool = False
+    keeps_session: bool = False
     model: Model = field(init=False)
     line: str = field(init=False)
     pacing: Pacing = field(init=False)
@@ -139,13 +140,9 @@ class Waiter:
         If the thread that polls changes in the middle of a turn, two threads may deliver the same grants: the second
         handles are dropped.
         """
-        leases = []
         try:
-            leases = make_handles(self.source, self.using, self.request, grants)
-            if self.loop is not None:
-                load(leases, self.loop)
+            leases = make_handles(self.source, self.using, self.request, grants, self.loop)
         except Exception as error:  # noqa: BLE001 (for example, no more threads: raised in the caller)
-            release_quietly(leases)
             self.outcome.fail(error)
             return
         if not self.outcome.serve(leases):

@@ -1,5 +1,6 @@
 """The activity of elections, streams, tasks and timers in the admin, and its permissions."""
 
+import datetime
 from typing import Any
 
 import pytest
@@ -7,7 +8,6 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone, translation
 
-from resourcepool.admin import activity
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.models import Dispenser, DispenserTask, Event, Stream, Task, Timer, Topic
 from resourcepool.signals import EventKind
@@ -58,7 +58,10 @@ def kinds(client: Client, query: str) -> set[str]:
         ("?what=paused", {"paused"}),
         ("?what=blocked", {"blocked"}),
         ("?what=acquired", {"acquired"}),
-        ("?by=alice", {"paused"}),
+        ("?who=alice", {"paused"}),
+        ("?who=web", {"acquired"}),
+        ("?q=alice", {"paused"}),
+        ("?q=web-1", {"acquired"}),
         ("?q=oracle", {"acquired", "paused"}),
         ("?q=oracle/req-42", {"blocked"}),
         ("?q=oracle/none", set()),
@@ -74,7 +77,7 @@ def test_events_are_found_by_kind_holder_and_operator(
 def test_the_list_says_elected_and_resigned_and_links_the_pages(admin_client: Client, task: Task) -> None:
     event(ElectionRow.objects.create(name="reports"), EventKind.RELEASED, is_whole=True)
     shown = text(admin_client.get(EVENTS))
-    assert "elected and resigned" in shown
+    assert "was elected leader of stream oracle" in shown
     assert "acquired, elected" in shown
     page = admin_client.get(EVENTS).content.decode()
     for address in (f"task/{task.pk}/", "stream/oracle/", "election/reports/"):
@@ -83,7 +86,7 @@ def test_the_list_says_elected_and_resigned_and_links_the_pages(admin_client: Cl
 
 def test_election_events_are_labelled_in_both_languages(admin_client: Client, task: Task) -> None:
     answer = admin_client.get(EVENTS, headers={"accept-language": "zh-hans"})
-    assert "当选" in answer.content.decode()
+    assert "当选" in answer.content.decode(), answer.content.decode()
     with translation.override("zh-hans"):
         assert all(str(what.label) != str(what.value) for what in EventKind)
 
@@ -99,15 +102,46 @@ def test_each_page_shows_the_activity_of_its_row(admin_client: Client, task: Tas
     assert "Activity" not in text(admin_client.get(f"{ADMIN}stream/add/"))
 
 
-def test_the_history_of_a_stream_is_paged(
-    admin_client: Client, task: Task, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(activity, "EVENTS", 1)
-    answer = admin_client.get(f"{ADMIN}stream/oracle/change/")
-    seen = [one.what for one in answer.context["events"]]
-    answer = admin_client.get(answer.context["older"])
-    assert [*seen, *(one.what for one in answer.context["events"])] == ["paused", "acquired"]
-    assert not answer.context["older"]
+@pytest.mark.parametrize("page", [EVENTS, f"{ADMIN}stream/oracle/activity/"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("?around={day_ago}", {"paused"}),
+        ("?from={day_ago}", {"paused", "acquired"}),
+        ("?to={day_ago_and_more}", {"paused"}),
+        ("?from={week_ago}&to={day_ago}", {"paused"}),
+        ("?past=hour", {"acquired"}),
+        ("?past=week&who=alice", {"paused"}),
+        ("?around=nonsense", set()),
+        ("?from=0000-00-00", set()),
+        ("?past=nonsense", {"paused", "acquired"}),
+    ],
+)
+def test_events_of_a_period(admin_client: Client, page: str, query: str, expected: set[str]) -> None:
+    stream = Stream.objects.create(name="oracle")
+    event(stream, EventKind.PAUSED, ago=86_400, actor="alice")
+    event(stream, EventKind.ACQUIRED, holder="web-1")
+
+    def ago(seconds: float) -> str:
+        return (timezone.localtime() - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+
+    moments = {"day_ago": ago(86_430), "day_ago_and_more": ago(86_000), "week_ago": ago(7 * 86_400)}
+    if query.endswith("&to={day_ago}"):
+        moments["day_ago"] = ago(86_000)
+    answer = admin_client.get(page + query.format(**moments))
+    assert answer.status_code == 200
+    assert {one.what for one in answer.context["cl"].result_list} == expected
+
+
+def test_the_events_that_are_shown_can_be_downloaded(admin_client: Client, may: Any, task: Task) -> None:
+    answer = admin_client.get(f"{EVENTS}?who=alice&export=csv")
+    header, row = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    assert header.startswith("at,sentence,what,pool,row")
+    assert ",alice paused stream oracle,paused,resourcepool.stream,oracle," in row
+    client = may("view_stream")
+    assert client.get(f"{EVENTS}?export=csv").status_code == 403
+    of_row: Any = client.get(f"{ADMIN}stream/oracle/activity/?export=csv")
+    assert len(b"".join(of_row.streaming_content).splitlines()) == 3
 
 
 def test_viewing_the_activity_of_a_stream_needs_permission_to_view_it(may: Any, task: Task) -> None:

@@ -107,6 +107,6 @@ def test_messages_are_found_by_their_channel(admin_client: Client) -> None:
 
 def test_a_subscription_that_nobody_reads_is_marked_if_it_has_something_to_read(admin_client: Client) -> None:
     said = '<span class="resourcepool-state {}">no reader</span>'
-    assert said.format("quarantined") in page(admin_client, "subscription", "changelist")
+    assert said.format("bad") in page(admin_client, "subscription", "changelist")
     Subscription.objects.update(cursor=3)
-    assert said.format("draining") in page(admin_client, "subscription", "changelist")
+    assert said.format("warn") in page(admin_client, "subscription", "changelist")

@@ -127,7 +127,7 @@ def test_tasks_are_shown_with_their_errors_and_found_by_dispenser_state_bucket_a
 def test_a_score_is_a_number_and_no_duration(admin_client: Client, reviews: Dispenser) -> None:
     DispenserTask.objects.filter(key="a").update(score=90)
     shown = page(admin_client, "dispensertask", "change", DispenserTask.objects.get(key="a").pk)
-    assert "90.0<" in shown.partition("field-score")[2].partition("field-state_badge")[0]
+    assert "90.0<" in shown.partition("field-score")[2].partition("field-status_badge")[0]
     assert '<td class="field-score">90.0</td>' in page(admin_client, "dispensertask", "changelist", q="a")
 
 

@@ -10,11 +10,14 @@ from resourcepool.operations import OPERATIONS
 NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
 
 SPANS = [
-    ({"amount": "5", "unit": "minutes"}, datetime.timedelta(minutes=5)),
-    ({"amount": "30", "unit": "days"}, datetime.timedelta(days=30)),
-    ({"amount": "2"}, datetime.timedelta(hours=2)),
-    ({"until": "2026-11-21T03:30"}, datetime.timedelta(minutes=30)),
-    ({"until": "2026-12-21T03:00"}, datetime.timedelta(days=30)),
+    ({"duration": "5m"}, datetime.timedelta(minutes=5)),
+    ({"duration": "30 d"}, datetime.timedelta(days=30)),
+    ({"duration": "1.5h"}, datetime.timedelta(minutes=90)),
+    ({"duration": "90"}, datetime.timedelta(seconds=90)),
+    ({"duration": "2026-11-21 03:30"}, datetime.timedelta(minutes=30)),
+    ({"duration": "2026-12-21T03:00"}, datetime.timedelta(days=30)),
+    ({"duration": "03:30"}, datetime.timedelta(minutes=30)),
+    ({"duration": "02:00"}, datetime.timedelta(hours=23)),
     ({}, None),
 ]
 
@@ -32,11 +35,20 @@ def test_a_duration_is_computed(entered: dict[str, str], expected: datetime.time
 
 @pytest.mark.parametrize(
     "entered",
-    [{"until": "2026-11-21T03:00"}, {"until": "2026-12-21T03:01"}, {"amount": "100000", "unit": "days"}],
+    ["2026-11-21T03:00", "2026-12-21T03:01", "100000d", "0m", "-5m", "5 weeks", "25:00", "2026-13-01 00:00"],
 )
-def test_a_duration_ends_in_the_future_and_within_thirty_days(entered: dict[str, str]) -> None:
-    assert not asked("drain", **entered).is_valid()
+def test_a_duration_ends_in_the_future_and_within_thirty_days(entered: str) -> None:
+    form = asked("drain", duration=entered)
+    assert not form.is_valid()
+    assert "duration" in form.errors
 
 
 def test_a_quarantine_needs_an_end() -> None:
     assert not asked("quarantine").is_valid()
+
+
+def test_the_own_name_is_filled_in_and_the_next_field_is_focused() -> None:
+    form = OperationForm(operation=OPERATIONS["reserve"], now=lambda: NOW, actor="maria")
+    assert form.initial.get("name", form.fields["name"].initial) == "maria"
+    assert "autofocus" in str(form["reason"])
+    assert "autofocus" not in str(form["name"])

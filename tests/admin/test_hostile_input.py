@@ -54,7 +54,7 @@ KIND = {
     "reload_every": "0.2",
 }
 KIND |= {"handover_timeout": "60"}
-ASKED = {"confirmed": "yes", "reason": "r", "name": "Ann", "amount": "5", "unit": "hours", "server": "A"}
+ASKED = {"confirmed": "yes", "reason": "r", "name": "Ann", "duration": "5h", "server": "A"}
 MADE = {"queue_group": "orders", "queues": "new", "parameter": "", "labels": "{}"}
 
 pytestmark = pytest.mark.django_db

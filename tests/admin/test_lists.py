@@ -15,6 +15,7 @@ from resourcepool.admin.paging import CappedCount, CappedPaginator
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State
+from resourcepool.signals import EventKind
 from resourcepool.status.pools import in_state
 from tests.admin.conftest import event, lease, text
 from tests.app.models import Device
@@ -43,10 +44,11 @@ def test_a_row_shows_holder_host_start_and_remaining_time(viewer: Client, proxy:
         "17 min",
         "eu fast",
         "check: bad",
-        '<span class="resourcepool-state leased">',
+        '<span class="resourcepool-state busy">',
+        "for 10 min, since",
     ):
         assert said in page
-    assert '<td class="field-since">10 min<' in page
+    assert "field-fence" not in page
 
 
 def test_a_row_out_of_service_shows_the_reason(viewer: Client, proxy: Proxy) -> None:
@@ -54,12 +56,48 @@ def test_a_row_out_of_service_shows_the_reason(viewer: Client, proxy: Proxy) -> 
     assert "smells &lt;b&gt;odd" in text(viewer.get(LIST))
 
 
-def test_facet_counts_are_shown_on_request(viewer: Client, proxy: Proxy) -> None:
+def test_filters_of_a_short_list_show_counts_and_those_of_a_long_one_on_request(
+    viewer: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Proxy.objects.filter(pk=new(Proxy, host="b.example").pk).drain("x")
-    assert "free (" not in text(viewer.get(LIST))
-    page = text(viewer.get(f"{LIST}?_facets=True"))
-    for said in ("free (1)", "out of service (1)", "leased (0)", "never checked (2)"):
+    page = text(viewer.get(LIST))
+    for said in ("free (1)", "out of service (1)", "never checked (2)"):
         assert said in page
+    assert "leased (0)" not in page
+    assert 'href="?state=leased"' not in page, "no row has this state"
+    monkeypatch.setattr(paging, "MAX_COUNTED", 1)
+    assert "free (" not in text(viewer.get(LIST))
+    assert "free (1)" in text(viewer.get(f"{LIST}?_facets=True"))
+
+
+def test_a_row_out_of_service_shows_by_whom_why_and_until_when(viewer: Client, proxy: Proxy) -> None:
+    Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600, actor="maria")
+    proxy.refresh_from_db()
+    event(proxy, EventKind.QUARANTINED, actor="maria", fence=proxy.fence - 1)
+    event(proxy, EventKind.QUARANTINED, actor="ann", fence=proxy.fence - 3)
+    page = text(viewer.get(LIST))
+    assert "by maria: banned" in page
+    assert "ends in" in page
+
+
+def test_each_row_has_the_buttons_of_its_state(operator: Client, proxy: Proxy) -> None:
+    held = new(Proxy, host="b.example")
+    lease(held)
+    page = text(operator.get(f"{LIST}?q=example"))
+    back = "?next=%2Fadmin%2Fresourcepool%2Fproxy%2F%3Fq%3Dexample"
+    assert f'href="{LIST}{held.pk}/operate/revoke/{back}"' in page
+    assert f"{LIST}{proxy.pk}/operate/revoke/" not in page
+    assert f"{LIST}{proxy.pk}/operate/drain/{back}" in page
+
+
+def test_an_operation_from_a_row_leads_back_to_the_list(operator: Client, proxy: Proxy) -> None:
+    for there, expected in (
+        (f"{LIST}?q=a", f"{LIST}?q=a"),
+        ("https://evil.example/", f"{LIST}{proxy.pk}/change/"),
+    ):
+        url = f"{LIST}{proxy.pk}/operate/drain/?{urlencode({'next': there})}"
+        answer = operator.post(url, {"confirmed": "yes", "reason": "r"})
+        assert answer["Location"] == expected
 
 
 @pytest.mark.parametrize("records", ["event", "move", "sample"])
@@ -91,7 +129,7 @@ def test_without_a_history_the_host_comes_from_the_holder_and_the_start_is_unkno
     lease(proxy, "web7/41/main/ab.1")
     page = text(viewer.get(LIST))
     assert "<small>web7</small>" in page
-    assert '<td class="field-since">-</td>' in page
+    assert "since" not in page.partition('id="result_list"')[2].partition("</table>")[0]
 
 
 def test_the_start_of_an_older_lease_is_not_shown(viewer: Client, proxy: Proxy) -> None:
@@ -206,7 +244,9 @@ def test_the_search_stays_within_the_filters(viewer: Client) -> None:
 
 
 def test_a_row_begins_with_the_key_that_logs_and_commands_use(viewer: Client, proxy: Proxy) -> None:
-    assert f">{proxy.pk}: http://joe@a.example:80</a>" in text(viewer.get(LIST))
+    assert f'>{proxy.pk}: <span class="resourcepool-address">http://joe@a.example:80</span></a>' in text(
+        viewer.get(LIST)
+    )
 
 
 def test_a_text_filter_keeps_the_others_and_escapes_its_text(viewer: Client) -> None:
@@ -230,7 +270,8 @@ def test_at_most_ten_queries_however_many_rows(operator: Client) -> None:
         assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
 
 
-def test_no_query_counts_the_table(operator: Client) -> None:
+def test_no_query_counts_a_long_table(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "MAX_COUNTED", 2)
     several(Proxy, 3)
     with CaptureQueriesContext(connection) as queries:
         operator.get(LIST)

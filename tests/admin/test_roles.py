@@ -97,7 +97,7 @@ def test_a_page_opens_only_with_permission(role: str, model: Any) -> None:
             assert client.get(url).status_code == 200, page
 
 
-ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "confirmed": "yes"}
+ANSWERS = {"reason": "because", "duration": "2h", "name": "Ann", "confirmed": "yes"}
 
 
 @pytest.mark.parametrize("role", EVERYBODY)

@@ -51,7 +51,7 @@ def test_only_a_stream_with_a_leader_and_tasks_is_called_at_work(admin_client: C
     assert "nothing to do" in (shown := page(admin_client, "stream", "changelist"))
     assert "at work" not in shown
     submit_many("idle", [NewTask("note")])
-    assert "not running" in page(admin_client, "stream", "changelist")
+    assert ">no consumer<" in page(admin_client, "stream", "changelist")
     granted(row, "web-1")
     assert "at work" in (shown := page(admin_client, "stream", "changelist"))
     assert "nothing to do" not in shown
@@ -62,6 +62,36 @@ def test_only_a_stream_with_a_leader_and_tasks_is_called_at_work(admin_client: C
     assert ">blocked<" in page(admin_client, "stream", "changelist")
     Stream.objects.update(lanes=2)
     assert ">partly blocked<" in page(admin_client, "stream", "changelist")
+
+
+def test_the_page_of_a_stream_shows_the_blocking_task_and_retries_it_at_once(
+    admin_client: Client, oracle: Stream
+) -> None:
+    Task.objects.exclude(key="a").update(state="blocked")
+    Task.objects.filter(key="a").update(finished_at=None)
+    shown = page(admin_client, "stream", "change", "oracle")
+    first = Task.objects.get(key="a")
+    work = shown.partition('id="resourcepool-work"')[2].partition("</section>")[0]
+    assert work.index(f"task/{first.pk}/change/") < work.index(f"task/{first.pk + 1}/change/")
+    assert "disk &lt;full&gt;" in work
+    url = work.partition('formaction="')[2].partition('"')[0].replace("&amp;", "&")
+    answer = admin_client.post(url, {"confirmed": "yes"}, follow=True)
+    assert answer.redirect_chain == [(reverse("admin:resourcepool_stream_change", args=["oracle"]), 302)]
+    assert "Task oracle/a is ready again." in answer.content.decode()
+    assert Task.objects.get(key="a").state == "ready"
+    assert Task.objects.filter(state="blocked").count() == 2
+
+
+def test_tasks_that_block_their_lanes_are_on_the_page_before_older_ones(
+    admin_client: Client, oracle: Stream
+) -> None:
+    Stream.objects.update(lanes=2)
+    Task.objects.update(state="ready")
+    Task.objects.filter(key="c").update(state="blocked")
+    shown = page(admin_client, "stream", "change", "oracle")
+    work = shown.partition('id="resourcepool-work"')[2].partition("</section>")[0]
+    assert f"task/{Task.objects.get(key='c').pk}/change/" in work
+    assert f"task/{Task.objects.get(key='a').pk}/change/" not in work
 
 
 def test_saving_a_form_writes_what_was_edited_and_not_what_the_leader_wrote(

@@ -36,7 +36,7 @@ from resourcepool.models import (
     TimerNode,
 )
 from resourcepool.signals import is_recorded
-from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting import release
 from tests import running
 from tests.app.models import Bare, Device, Poll
 from tests.eventually import eventually
@@ -146,9 +146,15 @@ def steal(row: Any, holder: str = "thief") -> verbs.Grant:
     return eventually(take)
 
 
+class HandedOnLease(Lease):
+    """A lease whose row goes to the next waiter."""
+
+    _next_in_line = release
+
+
 def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Lease:
     """Claim the row; return the lease."""
-    handle = AwaitedLease if isinstance(row, AbstractResource) else Lease
+    handle = HandedOnLease if isinstance(row, AbstractResource) else Lease
     asked = Terms(ttl=ttl, holder=holder, is_recorded=is_recorded(type(row)), **terms)
     lease = handle(type(row), "default", granted(row, holder, ttl), asked)
     lease._is_delivered = True

@@ -69,7 +69,7 @@ def test_an_operator_finds_the_holder_and_revokes_the_lease_and_the_holder_is_no
     crawler.line("LeaseLost")
     eventually(lambda: Event.objects.filter(what="revoked").exists(), within=20)
     page.reload()
-    happened = page.locator("#resourcepool-events tr", has_text="stuck since").inner_text()
+    happened = page.locator("#resourcepool-events li", has_text="stuck since").inner_text()
     assert "operator" in happened
     assert "stuck since <b>the deploy</b>" in happened
 
@@ -83,16 +83,15 @@ def test_an_operator_quarantines_a_resource_and_returns_it(window: Callable[...,
     page.get_by_label("Action:").select_option("quarantine")
     page.get_by_role("button", name="Go").click()
     page.get_by_label("Reason").fill("answers with 403")
-    page.get_by_label("Or until").fill(until)
+    page.get_by_label("For", exact=True).fill(until)
     page.get_by_role("button", name="Quarantine").click()
     page.get_by_text(f"Proxy {proxy} was quarantined.").wait_for()
     assert Proxy.pool.acquire(wait=False) is None
-    page.get_by_role("link", name="quarantined", exact=True).click()
+    page.locator("#filter-state a", has_text="quarantined").click()
     row = page.locator("#result_list tbody tr")
     assert "answers with 403" in row.inner_text()
-    row.get_by_role("link").click()
+    row.locator(".field-named a").click()
     page.get_by_text("It can be leased again in").wait_for()
-    page.get_by_role("link", name="Return to service").click()
     page.get_by_role("button", name="Return to service").click()
     page.get_by_text(f"Proxy {proxy} was returned to service.").wait_for()
     lease = Proxy.pool.acquire(wait=False)

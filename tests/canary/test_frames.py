@@ -22,7 +22,7 @@ from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaph
 from resourcepool.models import Proxy
 from resourcepool.proxies.import_proxies import import_proxies
 from resourcepool.queues import QueueServer
-from resourcepool.resources.quarantine import QuarantinePolicy
+from resourcepool.resources.state import QuarantinePolicy
 from resourcepool.rest.errors import error_response
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept

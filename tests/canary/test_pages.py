@@ -22,7 +22,7 @@ QUEUES = (QueueGroup, Server, Queue, Move)
 NAMES = ("pause", "resume", "undrain", "pin", "unpin")  # what can be done to these
 FIELDS = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe", "country": "", "tags": ""}
 FORM = {**FIELDS, "weight": 1, "notes": "n", "new_password": PASSWORD}
-ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "confirmed": "yes"}
+ANSWERS = {"reason": "because", "duration": "2h", "name": "Ann", "confirmed": "yes"}
 # Lists take these; each is tried with a word of the hostile text, and with one that nobody has.
 QUERIES = ("", "?q=held", "?q=script", "?held_by==1", "?on_host=x", "?tag=a", "?in_country=us", "?state=held")
 QUERIES += (f"?queue_group={SCRIPT}", "?status=asked", "?status=pinned", "?what=requested")

@@ -67,7 +67,7 @@ def test_no_reading_shows_one(address: str, program: APIClient, planted: Proxy, 
         "resourcepool.rest.grants.detach",
         "resourcepool.rest.leases.as_data",
         "rest_framework.renderers.JSONRenderer.render",
-        "resourcepool.leases.remote.Remote.release",
+        "resourcepool.rest.grants.Remote.release",
     ],
 )
 def test_a_mail_to_the_admins_has_none(

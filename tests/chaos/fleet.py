@@ -33,21 +33,21 @@ class Member:
 class Fleet:
     """As many workers as there are slots; whoever is killed is replaced at once.
 
-    Attributes:
+    Args:
         worker: the class of the workers, as ``tests.chaos.zygote`` takes it.
     """
 
-    worker = "tests.chaos.worker:Worker"
-
-    def __init__(self, log: Log, path: Path, seed: int, environment: dict[str, str]) -> None:
-        self.log = log
+    def __init__(self, log: Log, path: Path, seed: int, environment: dict[str, str], worker: str) -> None:
+        self.log, self.worker = log, worker
+        # The clock of SQLite is that of the process: all of them have the same one.
+        shifts = SHIFTS[:1] if environment["DATABASE_URL"].startswith("sqlite") else SHIFTS
         self.members: list[Member] = []
         self.left_out: list[str] = []
         self._chance = random.Random(f"{seed}/fleet")
         self._numbers = 0
         self._zygotes = {
             shift: self._zygote(path, seed, environment | disguise)
-            for shift in SHIFTS
+            for shift in shifts
             if (disguise := self._disguise(shift)) is not None
         }
         for shift, zygote in self._zygotes.items():
@@ -111,7 +111,7 @@ class Fleet:
             self._send(member, signal.SIGTERM)
         deadline = time.monotonic() + GRACE
         while self.members and time.monotonic() < deadline:
-            self.members = [member for member in self.members if _lives(member.pid)]
+            self.members = [member for member in self.members if lives(member.pid)]
             time.sleep(0.02)
         for member in self.members:
             self.log.tell("stayed", member.number)
@@ -149,7 +149,7 @@ class Fleet:
         assert abs(off - {"": 0, "+1h": 3600, "-1h": -3600}[shift]) < 60, f"clock {shift!r} is off by {off} s"
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

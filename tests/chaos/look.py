@@ -2,7 +2,6 @@
 
 import time
 
-from django.core.management import call_command
 from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
@@ -16,11 +15,9 @@ COUNT = {
 }
 
 
-def make_tables(rows: int) -> None:
-    call_command("migrate", verbosity=0, run_syncdb=True)
+def make_rows(rows: int) -> None:
     Proxy.objects.bulk_create(Proxy(host=f"{number}.example", port=3128) for number in range(rows))
     Page.objects.bulk_create(Page(pk=pk) for pk in Proxy.objects.values_list("pk", flat=True))
-    connection.close()
 
 
 def note_fences(log: Log) -> None:

@@ -1,18 +1,15 @@
-"""The report of a run: a table for people, JSON for programs."""
+"""The report of a run, for people."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
 
 from tests.chaos.judge import Findings
-from tests.chaos.run import Plan
+from tests.chaos.terms import ChaosPlan
 
 SHOWN = 5  # of the violations of one kind
 WIDTH = 50
 
 
-def show(plan: Plan, findings: Findings) -> None:
+def show(plan: ChaosPlan, findings: Findings) -> None:
     """Print what was thrown, what was counted and what was found."""
     print(f"\n{plan.database}, {plan.seconds:.0f} s, seed {plan.seed}")
     _table("thrown at it", findings.thrown)
@@ -28,11 +25,6 @@ def show(plan: Plan, findings: Findings) -> None:
             if len(cases) > SHOWN:
                 print(f"  ... and {len(cases) - SHOWN} more")
     print(f"\n{'nothing wrong' if findings.is_clean else 'VIOLATIONS'}", flush=True)
-
-
-def write(plan: Plan, findings: Findings, file: Path) -> None:
-    """Write the same as JSON."""
-    file.write_text(json.dumps({"plan": asdict(plan), **asdict(findings)}, indent=2) + "\n")
 
 
 def _table(title: str, rows: Mapping[str, float | int | None]) -> None:

@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -34,16 +35,12 @@ KINDS = {
 
 
 class Wire:
-    """The process, for whoever gives the orders.
+    """The process, for whoever gives the orders; ``kinds``: how statements are recognised, as ``KINDS``."""
 
-    Attributes:
-        kinds: how the statements of each kind are recognised, as ``KINDS``.
-    """
-
-    kinds = KINDS
-
-    def __init__(self, port: int, vendor: str, log: Path, seed: int) -> None:
-        self._words = {kind: words[vendor == "postgresql"] for kind, words in self.kinds.items()}
+    def __init__(
+        self, port: int, vendor: str, log: Path, seed: int, kinds: Mapping[str, tuple[str, str]] = KINDS
+    ) -> None:
+        self._words = {kind: words[vendor == "postgresql"] for kind, words in kinds.items()}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos.wire", "127.0.0.1", str(port), str(log), str(seed)],
             cwd=ROOT,

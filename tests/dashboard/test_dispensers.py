@@ -36,7 +36,7 @@ def test_each_dispenser_has_a_line_with_links_and_why_nothing_is_handed_out(admi
     assert "&lt;b&gt;" in said
     assert "<b>" not in said
     assert "rp-server-dead" not in said
-    assert '<td colspan="8"><small>it has no unfinished tasks</small></td>' in said
+    assert '<td colspan="9"><small>it has no unfinished tasks</small></td>' in said
     assert reverse(LIST) + "?dispenser=%3Cb%3E&amp;state=ready" in said
 
 

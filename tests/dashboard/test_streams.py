@@ -34,7 +34,7 @@ def test_each_stream_has_a_line_with_its_leader_and_why_nothing_runs(admin_clien
     page = shown(admin_client)
     assert "web-1 &lt;b&gt;" in page
     assert (
-        '<td colspan="8"><small>blocked by task a: disk &lt;full&gt;. Retry or discard the task</small></td>'
+        '<td colspan="9"><small>blocked by task a: disk &lt;full&gt;. Retry or discard the task</small></td>'
         in page
     )
     assert reverse("admin:resourcepool_task_changelist") + "?stream=oracle&amp;status=unfinished" in page

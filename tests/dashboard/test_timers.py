@@ -75,4 +75,4 @@ def test_who_may_see_topics_but_not_timers_reads_neither_a_name_nor_an_error(
     redacted = pages("view_topic")
     assert "secret" not in redacted
     assert ("the first timer is 2 h late" if is_handled else "no live node") in redacted
-    assert ("secret-name" in pages("view_topic", "view_timer")) is is_handled
+    assert "secret-name" in pages("view_topic", "view_timer")

@@ -168,7 +168,7 @@ LEASES = (
     ),
     Mutation(
         "trust from the reply, not from the sending",
-        "leases/base_lease.py",
+        "leases/lease.py",
         "Trust(self._terms, grant.sent_at,",
         "Trust(self._terms, monotonic(),",
         ("tests/leases/test_lease.py", "tests/leases/test_lease_end.py"),

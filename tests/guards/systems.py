@@ -125,7 +125,7 @@ SYSTEMS = (
     ),
     Mutation(
         "semaphores: all or none",
-        "leases/probably_free.py",
+        "leases/free_rows.py",
         "    if len(pks) > 1:\n",
         "    if False:\n",
         ("tests/locks/test_semaphore.py", "tests/locks/test_process_holds.py", "tests/locks/test_resize.py"),

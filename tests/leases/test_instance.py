@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, models
 from django.utils import timezone
 
-from resourcepool.leases.instance import instance
+from resourcepool.leases.statements import instance
 from resourcepool.models import Proxy
 from tests.app.models import Device, Team
 from tests.app.rows import new

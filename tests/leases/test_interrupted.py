@@ -60,21 +60,6 @@ class HangingHandOver:
         return self._thread.result()
 
 
-class InterruptsOnce:
-    """A lock; the first time it is left, a signal arrives."""
-
-    def __init__(self) -> None:
-        self._interrupts = True
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        interrupts, self._interrupts = self._interrupts, False
-        if interrupts:
-            raise KeyboardInterrupt
-
-
 class TestAnInterruption:
     def test_of_a_grant_leaves_nothing_that_is_renewed(self, row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         keep = keeper.keep
@@ -89,21 +74,14 @@ class TestAnInterruption:
         assert keeper.leases() == []
         assert len(keeper.unreleased()) == 1, "the end of the process releases it"
 
-    def test_of_what_is_given_up_for_good_leaves_nothing_that_is_renewed(
+    def test_of_the_end_of_a_block_leaves_nothing_that_is_renewed(
         self, row: Any, interrupted: type[BaseException]
     ) -> None:
-        lease = hold(row)
-        with pytest.raises(interrupted):
-            lease._release_or_expire()
-        assert not keeper.is_renewing(lease)
-        assert lease in keeper.unreleased(), "the end of the process releases it"
-
-    def test_of_the_end_of_a_block_does_neither(self, row: Any, interrupted: type[BaseException]) -> None:
         with pytest.raises(interrupted), hold(row) as lease:
             pass
         assert not keeper.is_renewing(lease)
 
-    def test_of_the_end_of_a_block_that_failed_does_neither(
+    def test_of_the_end_of_a_block_that_failed_does_not_either(
         self, row: Any, interrupted: type[BaseException]
     ) -> None:
         with pytest.raises(interrupted), hold(row) as lease:
@@ -116,25 +94,12 @@ class TestAnInterruption:
         lease = hold(row)
         with pytest.raises(interrupted):
             lease.release()
-        assert keeper.is_renewing(lease)
+        assert not keeper.is_renewing(lease)
+        assert lease in keeper.unreleased(), "the end of the process releases it"
         assert not lease.is_held, "it may have taken effect"
         monkeypatch.undo()
         lease.release()
         assert (columns(row)["fence"], busy_for(row) <= 0) == (2, True)
-        assert lease not in keeper.unreleased()
-
-    def test_before_anything_was_sent_leaves_it_as_it_was(
-        self, row: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A signal may arrive just after this thread has said that it gives it up."""
-        lease = hold(row)
-        monkeypatch.setattr(lease._state, "_lock", InterruptsOnce())
-        with pytest.raises(KeyboardInterrupt):
-            lease.release()
-        assert keeper.is_renewing(lease)
-        assert not lease._is_ending
-        lease.release()
-        assert columns(row)["fence"] == 2
         assert lease not in keeper.unreleased()
 
 

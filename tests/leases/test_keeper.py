@@ -238,20 +238,17 @@ class TestTheEnd:
             assert lasts(Bare.objects.get(pk=lease.pk), 10 * number)
 
 
+def test_what_its_holder_renews_is_only_watched(process_clock: Clock) -> None:
+    watched, kept = hold(new(Bare), ttl=60, is_renewed_by_holder=True), hold(new(Bare), ttl=60)
+    process_clock.advance(25)
+    eventually(renewed([kept], process_clock))
+    assert watched._trust.due_at < process_clock()
+    process_clock.advance(36)
+    assert watched.lost.wait(20)
+
+
 class TestWhatOneLeaseRaises:
     """Nothing that is called on behalf of one lease costs another one its renewal or its news."""
-
-    def test_instead_of_saying_whether_to_renew_it_counts_as_no(
-        self, process_clock: Clock, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        def fail() -> bool:
-            raise ZeroDivisionError
-
-        mute, kept = hold(new(Bare), ttl=60, renew_while=fail), hold(new(Bare), ttl=60)
-        process_clock.advance(25)
-        eventually(renewed([kept], process_clock))
-        assert mute._trust.due_at < process_clock()
-        assert f"renew_while of {mute} failed" in caplog.text
 
     @pytest.mark.usefixtures("receivers_that_exit")
     def test_when_it_is_found_stolen(self, process_clock: Clock) -> None:

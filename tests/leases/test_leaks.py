@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.leases.keeper import keeper
-from resourcepool.leases.leaks import unreferenced
+from resourcepool.leases.keeper import keeper, unreferenced
 from resourcepool.models import Proxy
 from tests.app.rows import new
 from tests.committed import Clock

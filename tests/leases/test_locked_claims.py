@@ -7,7 +7,7 @@ from django.db import connection
 
 from resourcepool import dialect
 from resourcepool.database.where import Where
-from resourcepool.leases.statements import claim_sql, key
+from resourcepool.leases.statements import claim_statement, key
 from tests.app.rows import new
 
 SECOND = 1_000_000
@@ -21,7 +21,7 @@ def beside(other: Any) -> Any:
 
 
 def claimed(row: Any) -> int | None:
-    sql = claim_sql(connection, type(row), Where(""))
+    sql, _ = claim_statement(connection, type(row), Where(""))
     params = [SECOND, "me", key(connection, type(row), row.pk)]
     return dialect.run(connection, sql, params, dialect.of(connection).fence_after_update)
 

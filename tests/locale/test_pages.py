@@ -123,7 +123,7 @@ def test_errors_of_forms_and_files_are_in_chinese(client: Client, held: Proxy, t
     missing = client.post(
         f"{LIST}{held.pk}/operate/quarantine/", {"reason": "x", "confirmed": "yes"}, **CHINESE
     )
-    assert "请输入时长或截止时间。" in missing.content.decode()
+    assert "必填" in missing.content.decode()
     file = tmp_path / "p.csv"
     file.write_text("host,port\na.example,\n")
     with file.open("rb") as upload:

@@ -70,7 +70,7 @@ class TestOfThisProcess:
         def found_just_before() -> list[Any]:
             leases = found()
             assert first
-            first.leases[0]._release_or_expire()
+            first.leases[0].release()
             return leases
 
         with monkeypatch.context() as patched:

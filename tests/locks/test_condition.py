@@ -201,17 +201,17 @@ class TestTheLock:
 
     def test_without_an_answer_to_the_release_the_wait_goes_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given_back: list[Hold] = []
-        release_or_expire = NotificationLease._release_or_expire
+        release = NotificationLease.release
 
         def unanswered(self: Any) -> None:
             if self.model is not LockRow or given_back:
-                release_or_expire(self)
+                release(self)
                 return
             given_back.append(self)
             self._stop_renewing()
             raise DatabaseUnavailable("away")
 
-        monkeypatch.setattr("resourcepool.leases.lease.Lease._release_or_expire", unanswered)
+        monkeypatch.setattr("resourcepool.leases.lease.Lease.release", unanswered)
         (thread,) = waiting()
         expire(LockRow.objects.get(pk=NAME))
         notify()

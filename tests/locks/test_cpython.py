@@ -76,7 +76,7 @@ class OurLock(Lock):
 
     def _release_save(self) -> Any:
         hold = self._require_hold("wait")
-        hold.leases[0]._release_or_expire()
+        hold.leases[0].release()
         return hold
 
 

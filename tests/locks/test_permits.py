@@ -10,8 +10,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.where import Where
 from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit, Ticket
 from resourcepool.waiting import handover, tickets

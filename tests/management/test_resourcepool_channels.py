@@ -27,10 +27,6 @@ def channel() -> Channel:
     return channel
 
 
-def test_without_channels_it_says_where_they_come_from() -> None:
-    assert run("channels").out == "No channels yet: the first message creates its channel.\n"
-
-
 def test_channels_and_the_subscriptions_of_one_are_shown(channel: Channel) -> None:
     assert "config: indexer has no reader; unread messages: 2" in run("channels").out
     shown = run("channels", "show", "config").out

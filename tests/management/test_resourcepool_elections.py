@@ -9,11 +9,6 @@ from tests.management.command_runner import run
 pytestmark = pytest.mark.django_db
 
 
-def test_without_elections_it_says_where_they_come_from() -> None:
-    assert run("elections").out == "No elections yet: the first campaign creates its election.\n"
-    assert "the first campaign creates it" in run("elections", "show", "reports").err
-
-
 def test_each_election_is_shown_with_its_leader() -> None:
     granted(new(ElectionRow, name="reports"), "web-1")
     new(ElectionRow, name="mails")

@@ -33,10 +33,6 @@ def states() -> dict[str, str]:
     return dict(Timer.objects.values_list("name", "state"))
 
 
-def test_without_timers_it_says_where_topics_come_from() -> None:
-    assert run("topics").out == "No timers or topics yet: the first timer creates its topic.\n"
-
-
 def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
     ran = run("topics")
     assert ran.out.splitlines()[0].split() == [
@@ -49,24 +45,6 @@ def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
     (one,) = run("topics", "show", "--json").json["topics"]
     assert (one["pending"], one["dead"], one["late"], one["explanation"][:12]) == (2, 1, 0.0, "no live node")
     assert "s3cret" not in run("topics", "--json").all + run("why", TOPIC, "--json").all
-
-
-def test_what_is_not_on_the_first_page_is_on_the_next(topic: Topic) -> None:
-    Topic.objects.bulk_create([Topic(name="a b"), Topic(name="a")])
-    assert run("topics", "show", "--limit", "2").out.endswith("There are more: show --after 'a b'\n")
-    assert run("topics", "show", "--limit", "2", "--json").json["after"] == "a b"
-    shown = run("topics", "show", "--after", "a b").out
-    assert TOPIC in shown
-    assert "more" not in shown
-    assert run("topics", "show", "--after", "z").out == "There are none.\n"
-    assert "after='x\\ny'" in run("topics", "show", "--after", "x\ny").err
-
-
-def test_a_topic_is_paused_and_resumed(topic: Topic) -> None:
-    assert run("topics", "pause", TOPIC).out == f"Timer topic {TOPIC} was paused.\n"
-    assert run("topics", "pause", TOPIC).err == "1 skipped: already paused.\n"
-    assert "it is paused" in run("topics").out
-    assert run("topics", "resume", TOPIC).out == f"Timer topic {TOPIC} was resumed.\n"
 
 
 def test_timers_are_fired_cancelled_retried_and_discarded_by_name(topic: Topic) -> None:
@@ -85,13 +63,6 @@ def test_all_of_a_state_at_once_is_asked_for(topic: Topic) -> None:
     assert run("topics", "retry", TOPIC, "--state", "cancelled").err == f"nothing in {TOPIC} has that state\n"
     assert run("topics", "retry", TOPIC, "a", "--state", "dead").code != 0
     assert run("topics", "retry", TOPIC).code != 0
-
-
-def test_what_is_unknown_is_refused_and_changes_nothing(topic: Topic) -> None:
-    assert f"one of {TOPIC}" in run("topics", "pause", "nix").err
-    assert f"one of {TOPIC}" in run("topics", "show", "nix").err
-    assert run("topics", "--json", "pause", TOPIC).code != 0
-    assert not Topic.objects.get().is_paused
 
 
 def test_resourcepool_status_tells_of_late_timers_and_dead_letters(topic: Topic) -> None:

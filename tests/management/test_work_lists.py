@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.models import Dispenser, Stream, Task, Timer, Topic
+from resourcepool.models import Stream, Task, Timer, Topic
 from tests.app.rows import change
 from tests.management.command_runner import run
 from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks
@@ -120,20 +120,6 @@ def test_a_timer_says_when_it_fires_and_how_often() -> None:
         True,
         *(False, False),
     ]
-
-
-@pytest.mark.parametrize(
-    ("command", "called"), [("streams", "streams"), ("dispenser", "dispensers"), ("topics", "topics")]
-)
-def test_streams_dispensers_and_topics_are_shown_page_by_page(command: str, called: str) -> None:
-    model: Any = {"streams": Stream, "dispenser": Dispenser, "topics": Topic}[command]
-    model.objects.create(name="zz", is_paused=True)
-    first = run(command, "show", "--limit", 1, "--json").json
-    assert [first["after"]] == [one["name"] for one in first[called]] != ["zz"]
-    assert run(command, "show", "--limit", 1).out.endswith(f"There are more: show --after {first['after']}\n")
-    for words in (["--after", first["after"]], ["--status", "paused"], ["--containing", "z"]):
-        assert [one["name"] for one in run(command, "show", *words, "--json").json[called]] == ["zz"]
-    assert run(command, "show", "--containing", "nowhere").out == "There are none.\n"
 
 
 def test_a_task_that_was_never_tried_is_due_since_it_was_submitted() -> None:

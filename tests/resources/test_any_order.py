@@ -46,7 +46,7 @@ class APool(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         # The memory of the pool decides which rows it tries first, so it must not depend on earlier examples.
-        vars(Proxy.pool).pop("_last_held", None)
+        vars(Proxy.pool).pop("last_held", None)
         Proxy.pool._last_seen._free.clear()
         self.things = [Thing(row) for row in several(Proxy, 3)]
         self.active_leases: list[ActiveLease] = []

@@ -226,14 +226,14 @@ class TestCancellation:
         self, run: Run, wait: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         proxy = new(Proxy)
-        inside, go_on, limited = threading.Event(), threading.Event(), acquire._limited
+        inside, go_on, claim = threading.Event(), threading.Event(), acquire.claim
 
-        def slow(*args: Any) -> Any:
+        def slow(*args: Any, **options: Any) -> Any:
             inside.set()
             go_on.wait(10)
-            return limited(*args)
+            return claim(*args, **options)
 
-        monkeypatch.setattr(acquire, "_limited", slow)
+        monkeypatch.setattr(acquire, "claim", slow)
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(wait=wait, timeout=20))

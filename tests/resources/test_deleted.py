@@ -9,7 +9,6 @@ from resourcepool.exceptions import LeaseLost, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.waiting import acquire
 from resourcepool.waiting.poll import poller_on
 from tests.app.rows import new, several, steal
 from tests.eventually import closing
@@ -68,8 +67,8 @@ class TestItsLease:
 
     def test_is_lost_to_who_acquires_in_asyncio(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Deleted between the claim and reading the row."""
-        row, load = new(Proxy), acquire.load
-        monkeypatch.setattr(acquire, "load", lambda *given: (delete(row), load(*given)))
+        row, load = new(Proxy), ResourceLease._load
+        monkeypatch.setattr(ResourceLease, "_load", lambda lease: (delete(row), load(lease)))
         with pytest.raises(LeaseLost):
             asyncio.run(Proxy.pool.aacquire())
         assert keeper.leases() == []

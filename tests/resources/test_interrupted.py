@@ -11,7 +11,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.pool import Pool
 from resourcepool.threads.outcome import Outcome
-from resourcepool.waiting import acquire, assignment, lease, tickets
+from resourcepool.waiting import acquire, assignment, release, tickets
 from resourcepool.waiting.poll import Poller
 from resourcepool.waiting.waiter import Waiter
 from tests.app.rows import hold, new, several
@@ -38,7 +38,7 @@ def test_while_an_invalid_resource_is_put_away(monkeypatch: pytest.MonkeyPatch) 
 def test_while_a_resource_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     new(Proxy)
     crawler = kind(is_valid=lambda self: True)()
-    monkeypatch.setattr(lease, "release", interrupt)
+    monkeypatch.setattr(release, "release", interrupt)
     with pytest.raises(KeyboardInterrupt):
         crawler.close()
     crawler.close()
@@ -48,7 +48,7 @@ def test_while_a_resource_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_while_one_of_several_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     several(Proxy, 3)
     leases = Proxy.pool.acquire_many(3)
-    monkeypatch.setattr(lease, "release", interrupt)
+    monkeypatch.setattr(release, "release", interrupt)
     with pytest.raises(KeyboardInterrupt):
         acquire.release_quietly(leases)
     assert kept() == []
@@ -84,7 +84,7 @@ def waiter(outcome: Outcome) -> Waiter:
 
 def test_of_a_wait_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Poller, "wait", interrupt)
-    monkeypatch.setattr(acquire, "_begin", lambda *_: waiter(FailsInThatMoment()))
+    monkeypatch.setattr(acquire, "_enqueue", lambda *_: waiter(FailsInThatMoment()))
     with pytest.raises(KeyboardInterrupt):
         Proxy.pool.acquire(timeout=5)
 

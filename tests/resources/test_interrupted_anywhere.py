@@ -67,13 +67,12 @@ def timing_out() -> None:
 FREE: dict[str, Callable[[], object]] = {
     "one": lambda: got(lambda: Proxy.pool.acquire(timeout=5)),
     "one without waiting": lambda: got(lambda: Proxy.pool.acquire(wait=False)),
-    "one for a block": lambda: entered(lambda: Proxy.pool.acquire(timeout=5)),
     "a block": lambda: entered(Proxy.pool.lease),
     "several": lambda: got(lambda: Proxy.pool.acquire_many(2, timeout=5)),
     "a Resource": crawling,
 }
 
-AWAITED: dict[str, Callable[[], object]] = {name: FREE[name] for name in ("one for a block", "several")}
+AWAITED: dict[str, Callable[[], object]] = {name: FREE[name] for name in ("a block", "several")}
 
 
 # Python only prints exceptions raised while it closes an abandoned generator.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.leases import base_lease
+from resourcepool.leases import lease as leases
 from resourcepool.models import Proxy
 from resourcepool.signals import SIGNALS, EventKind, RowEvent
 from tests.app.models import Device
@@ -73,7 +73,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[EventKind]:
         kinds.append(what)
         return RowEvent(what, *args, **details)
 
-    monkeypatch.setattr(base_lease, "RowEvent", noted)
+    monkeypatch.setattr(leases, "RowEvent", noted)
     return kinds
 
 

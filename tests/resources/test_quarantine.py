@@ -13,7 +13,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from resourcepool.resources.quarantine import QuarantinePolicy, next_strikes, quarantine_seconds
+from resourcepool.resources.state import QuarantinePolicy, next_strikes, quarantine_seconds
 from tests.app.rows import busy_for, change, columns, expire, lasts, new, several, steal
 from tests.committed import Clock
 from tests.eventually import eventually

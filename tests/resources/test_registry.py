@@ -6,7 +6,8 @@ import pytest
 
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
-from resourcepool.resources.registry import all_resources, parse_key, select_resources
+from resourcepool.resources.registry import all_resources, select_resources
+from resourcepool.resources.selectors import parse_key
 from tests.app.models import Device
 from tests.app.rows import new, several
 

@@ -11,8 +11,8 @@ from resourcepool.conf import POOL_OPTIONS
 from resourcepool.exceptions import BadOption
 from resourcepool.locks import Lock, RWLock, Semaphore
 from resourcepool.models import Proxy
-from resourcepool.resources import signatures
-from resourcepool.resources.request_builder import OPTIONS
+from resourcepool.resources import requests
+from resourcepool.resources.requests import OPTIONS
 from tests.app.rows import new
 
 TWINS = [("acquire", "aacquire"), ("acquire_many", "aacquire_many"), ("lease", "alease")]
@@ -54,7 +54,7 @@ def test_only_what_differs_differs_between_the_methods() -> None:
     assert acquire.keys() - lease.keys() == {"wait"}
     many = parameters(Proxy.pool.acquire_many)
     assert [*many] == ["count", *acquire]
-    assert [*parameters(signatures.wait_options)] == [*acquire]
+    assert [*parameters(requests.wait_options)] == [*acquire]
 
 
 def test_every_option_but_those_of_waiting_is_for_adopt() -> None:
@@ -65,7 +65,7 @@ def test_every_option_but_those_of_waiting_is_for_adopt() -> None:
 
 
 def test_a_pool_declares_the_options_that_the_settings_have() -> None:
-    assert {*get_type_hints(signatures.PoolOptions)} == {*POOL_OPTIONS}
+    assert {*get_type_hints(requests.PoolOptions)} == {*POOL_OPTIONS}
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.urls import URLPattern
 
-from resourcepool.leases.remote import Token
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.models import Proxy, QueueGroup, Stream
 from resourcepool.operations import OPERATIONS
+from resourcepool.rest.grants import Token
 from resourcepool.rest.urls import urlpatterns
 from tests.app.rows import hold, new
 from tests.rest.conftest import Caller

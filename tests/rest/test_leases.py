@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.remote import Token
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Event, Proxy, Ticket
+from resourcepool.rest.grants import Token
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, expire, hold, lasts, new, several
 from tests.eventually import InBackground, at_once, eventually

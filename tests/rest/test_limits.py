@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from resourcepool.leases.remote import Token
 from resourcepool.models import Proxy, Ticket
 from resourcepool.rest import grants
+from resourcepool.rest.grants import Token
 from tests.app.rows import columns, expire, hold, new, several
 from tests.eventually import InBackground, at_once, eventually
 from tests.rest.conftest import Caller, user

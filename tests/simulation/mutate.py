@@ -8,7 +8,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from tests.guards import Mutation
-from tests.mutations import ROOT
+from tests.guards.tree import ROOT
 
 
 class NotFound(Exception):

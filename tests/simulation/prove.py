@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from tests.guards import MUTATIONS, Mutation
-from tests.mutations import ROOT
+from tests.guards.tree import ROOT
 
 # The guards of `make mutations` that the simulation should detect.
 SHARED = (
@@ -43,7 +43,7 @@ SHARED_IN_LINE = (
     "expired tickets stay in line",
     "collected rows that block each other stay",
 )
-VERBS, TERMS, KEEPER = "leases/verbs.py", "leases/terms.py", "leases/keeper.py"
+VERBS, TERMS = "leases/verbs.py", "leases/terms.py"
 
 # Guards for lost replies, which `make mutations` leaves to the tests with real database servers.
 FURTHER = (
@@ -76,14 +76,14 @@ FURTHER = (
     ),
     Mutation(
         "a lease is trusted although it may be released",
-        TERMS,
-        "self.is_in_doubt = True",
-        "self.is_in_doubt = False",
+        "leases/lease.py",
+        "state.is_in_doubt = True",
+        "state.is_in_doubt = False",
     ),
     Mutation("a lease is trusted during its release", TERMS, "or self.is_ending or", "or False or"),
     Mutation(
         "the keeper's trust counts from the reply",
-        KEEPER,
+        "leases/renewal.py",
         "        grant.trust.confirm(sent_at)\n    return complete",
         "        grant.trust.confirm(monotonic())\n    return complete",
     ),

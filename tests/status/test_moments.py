@@ -42,7 +42,7 @@ def test_as_json_they_have_a_zone(event: Event) -> None:
 @pytest.mark.usefixtures("event")
 def test_an_end_is_entered_in_the_projects_zone() -> None:
     end = datetime.datetime.now(timezone.get_default_timezone()) + HOUR
-    data = {"reason": "r", "until": f"{end:%Y-%m-%dT%H:%M}"}
+    data = {"reason": "r", "duration": f"{end:%Y-%m-%d %H:%M}"}
     form = OperationForm(data, operation=OPERATIONS["drain"], now=lambda: read_clock(connection))
     assert form.is_valid(), form.errors
     assert abs(form.cleaned_data["duration"] - HOUR.total_seconds()) < SOON.total_seconds()

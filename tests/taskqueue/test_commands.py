@@ -82,14 +82,6 @@ def test_labels_of_a_node_of_timers_are_keys_with_values_each_once(labels: list[
         said("resourcepool_timers", *(f"--label={label}" for label in labels))
 
 
-def test_all_streams_are_shown_as_json_without_the_word_show() -> None:
-    stream()
-    assert [one["name"] for one in json.loads(said("resourcepool_streams", "--json"))["streams"]] == ["oracle"]
-    with pytest.raises(CommandError, match="work only with show"):
-        said("resourcepool_streams", "--json", "pause", "oracle")
-    assert not Stream.objects.get().is_paused
-
-
 def test_add_tells_the_unit_the_default_and_what_each_policy_does(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         said("resourcepool_streams", "add", "--help")
@@ -261,17 +253,3 @@ def test_ctrl_c_is_answered_at_once_and_ends_with_0(spawn: Spawner, words: tuple
     service.line("Stopping once running handlers finish. Press Ctrl-C again to stop now.")
     service.line("stopped")
     assert service.wait(WITHIN) == 0
-
-
-def test_every_stream_can_be_shown_page_by_page_and_filtered() -> None:
-    for name in ("a", "b", "c"):
-        stream(name, is_paused=name == "c")
-    page = json.loads(said("resourcepool_streams", "show", "--limit", "2", "--json"))
-    assert ([one["name"] for one in page["streams"]], page["after"]) == (["a", "b"], "b")
-    assert "There are more: show --after b" in said("resourcepool_streams", "show", "--limit", "2")
-    assert "--after" not in said("resourcepool_streams", "show", "--after", "b")
-    page = json.loads(said("resourcepool_streams", "show", "--status", "paused", "--json"))
-    assert [one["name"] for one in page["streams"]] == ["c"]
-    assert "There are none." in said("resourcepool_streams", "show", "--containing", "nowhere")
-    with pytest.raises(CommandError, match="limit"):
-        said("resourcepool_streams", "show", "--limit", "0")

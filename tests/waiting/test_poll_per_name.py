@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from resourcepool.database.clock import monotonic
-from resourcepool.leases.request import Request
+from resourcepool.leases.terms import Request
 from resourcepool.locks import Lock
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Ticket

@@ -16,7 +16,8 @@ from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
-from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN, ChannelStatus
+from resourcepool.status.badge import HAS_READER, NO_READER, Level
+from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN
 from resourcepool.status.systems.channels import SYSTEM
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, ngettext
@@ -34,15 +35,16 @@ StatusFilter = choice_filter(
 @admin.register(ChannelRow)
 class ChannelAdmin(ContainerAdmin):
     settings = ("kept", "kept_count")
-    status_columns = ("status_badge", "messages", "readers", "behind")
+    work_title = _("Subscriptions, the furthest behind first")
+    facts = ("status_badge", "messages", "readers", "behind")
     system = SYSTEM
     operations = by_name(PRUNE, REMOVE_CHANNEL)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # removing is an operation
 
-    def badge_of(self, row: Any, status: ChannelStatus) -> tuple[str, str]:
-        return ("quarantined", gettext("lagging")) if status.explanation else ("free", gettext("at work"))
+    def first_work(self, row: Any, work: Any) -> Any:
+        return work.durable().order_by("cursor", "pk")
 
     @admin.display(description=_("messages"))
     def messages(self, row: Any) -> str:
@@ -104,9 +106,8 @@ class SubscriptionAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Ope
 
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
-        if row.micros_left > 0:
-            return badge("leased", gettext("has a reader"))
-        return badge("quarantined" if _unread(row) else "draining", gettext("no reader"))
+        unread = NO_READER._replace(level=Level.BAD) if _unread(row) else NO_READER
+        return badge(HAS_READER if row.micros_left > 0 else unread)
 
     @admin.display(description=_("unread"))
     def unread(self, row: Any) -> str:

@@ -23,7 +23,7 @@ from resourcepool.locks.registry import parse_holder
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER
 from resourcepool.operations.operation import by_name
-from resourcepool.status.locks.cycles import KINDS, cycles, short_holder
+from resourcepool.status.locks.cycles import KINDS, cycles, lock_badge, short_holder
 from resourcepool.status.locks.held_by_process import held_by
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_HOLDERS, LockStatus, lock_named, status_of
@@ -87,16 +87,16 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
             context["listed"] += [text % {"holder": one.who, "held": one.called} for one in held[:MAX_HOLDERS]]
         return context
 
-    def events_of(self, row: Any, before: tuple[int, int] | None) -> Any:
+    def events_of(self, row: Any) -> Any:
         """Return the events of all rows of the name, by number: the fences of several rows have no common order."""
         if not self.kind.has_permits:
-            return super().events_of(row, before)
+            return super().events_of(row)
         begins = f"{row.name}{NUMBER_MARK}"
         events = Event.objects.using(router.db_for_read(Event))
         events = events.filter(pool=row._meta.label_lower, row__begins=begins)
         # Rows of a name "a#b" start like rows of "a".
         events = events.annotate(number=Substr("row", len(begins) + 1)).exclude(number__contains=NUMBER_MARK)
-        return (events.filter(pk__lt=before[1]) if before else events).order_by("-pk")
+        return events.order_by("-pk")
 
     def title_of(self, row: Any) -> str:
         return self.kind.called(row.name)
@@ -124,14 +124,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
         one: LockStatus = row.status
-        if any(cycle.is_certain for cycle in row.cycles):
-            state = badge("quarantined", gettext("deadlock"))
-        elif one.held:
-            state = badge("leased", gettext("held") if one.held >= one.permits else gettext("partly held"))
-        elif one.permits:
-            state = badge("free", gettext("free"))
-        else:
-            state = badge("quarantined", gettext("no permits"))
+        state = badge(lock_badge(one, row.cycles))
         if not self.kind.has_permits:
             return state
         count = gettext("%(held)d of %(permits)d held") % {"held": one.held, "permits": one.permits}

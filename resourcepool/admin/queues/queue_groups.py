@@ -12,13 +12,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from resourcepool import options
 from resourcepool.admin.base import ModelForm
-from resourcepool.admin.columns import badge, datetime_column, lines, link_to_list
+from resourcepool.admin.columns import badge, lines, link_to_list
 from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
-from resourcepool.admin.queues.filters import unowned
 from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PAUSE, RESUME
 from resourcepool.queues.models import MAX_NAME, Move, Queue, QueueGroup, Server
+from resourcepool.status.queues.badges import queue_group_badge
+from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.times import format_datetime
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
@@ -45,26 +46,19 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
     list_display = ("name", "status_badge", "servers", "queues", "unowned", "generation", "assigned")
     search_fields = ("name",)
     ordering = ("name",)
-    fields: ClassVar[Any] = (
-        *("name", *SETTINGS, "is_paused", "generation"),
-        *(datetime_column("assigned_at", _("last assigned at")), "assigned_by"),
-    )
-    links = ("servers", "queues", "unowned", "moves")  # of an existing row
-    readonly_fields: ClassVar[Any] = fields[len(SETTINGS) + 1 :]
+    fields: ClassVar[Any] = ("name", *SETTINGS)
+    has_settings = True
+    facts = ("status_badge", "servers", "queues", "unowned", "assigned", "moves")
     operations = by_name(PAUSE, RESUME)
 
-    def get_queryset(self, request: HttpRequest) -> Any:
-        queues = Queue.objects.all()
-        counts = {"alive_count": _count(Server.objects.alive()), "queue_count": _count(queues)}
-        counts["unowned_count"] = _count(queues.filter(unowned()))
-        return super().get_queryset(request).annotate(**counts)
+    def load_column_values(self, rows: Any) -> None:
+        statuses = {status.pk: status for status in queue_groups([row.name for row in rows], flaps=False)}
+        for row in rows:
+            row.status = statuses[row.pk]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the read-only fields; the name of an existing row is fixed, as programs and moves refer to it."""
-        return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *self.links)
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields if obj is None else (*self.fields, *self.links)
+        return () if obj is None else ("name",)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show or save the form; report that it was not saved if the row stays locked by planning servers."""
@@ -105,19 +99,19 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
 
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
-        return lines(badge(*_state_of(row)), row.get_strategy_display())
+        return lines(badge(queue_group_badge(row.status)), row.get_strategy_display())
 
     @admin.display(description=_("servers"))
     def servers(self, row: Any) -> str:
-        return link_to_list(self.admin_site, Server, row.alive_count, queue_group=row.name)
+        return link_to_list(self.admin_site, Server, len(row.status.alive), queue_group=row.name)
 
     @admin.display(description=_("queues"))
     def queues(self, row: Any) -> str:
-        return link_to_list(self.admin_site, Queue, row.queue_count, queue_group=row.name)
+        return link_to_list(self.admin_site, Queue, row.status.queues, queue_group=row.name)
 
     @admin.display(description=_("unowned"))
     def unowned(self, row: Any) -> str:
-        return link_to_list(self.admin_site, Queue, row.unowned_count, queue_group=row.name, status="unowned")
+        return link_to_list(self.admin_site, Queue, row.status.unowned, queue_group=row.name, status="unowned")
 
     @admin.display(description=_("moves"))
     def moves(self, row: Any) -> str:
@@ -125,16 +119,7 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
 
     @admin.display(description=_("last assigned"))
     def assigned(self, row: Any) -> str:
-        return lines(format_datetime(row.assigned_at), row.assigned_by) if row.assigned_at else ""
-
-
-def _state_of(row: Any) -> tuple[str, str]:
-    """Return the status of a queue group: its CSS class and its text."""
-    if row.is_paused:
-        return "draining", gettext("paused")
-    if not row.queue_count:
-        return "draining", gettext("no queues")
-    return ("free", gettext("working")) if row.alive_count else ("quarantined", gettext("no server"))
+        return lines(format_datetime(row.assigned_at), row.assigned_by) if row.assigned_at else gettext("never")
 
 
 def _count(rows: Any) -> Any:

@@ -14,7 +14,7 @@ from resourcepool.labels import format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
-from resourcepool.status.queues.alarms import is_stalled
+from resourcepool.status.queues.badges import server_badge
 from resourcepool.status.times import exact_duration, precise_duration
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
@@ -66,20 +66,22 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
 
     @admin.display(description=_("state"))
     def status_badge(self, server: Any) -> str:
-        if server.micros_left <= 0:
-            return badge("quarantined", gettext("presumed dead"))
-        last_activity = (
-            None if server.micros_last_activity is None else -server.micros_last_activity / 1_000_000
+        micros = server.micros_last_activity
+        state = server_badge(
+            server.queue_group,
+            is_alive=server.micros_left > 0,
+            is_draining=server.state == Server.State.DRAINING,
+            heartbeat=_since_heartbeat(server),
+            queues=server.owned_count,
+            last_activity=None if micros is None else -micros / 1_000_000,
+            in_hand=server.in_hand,
         )
-        if is_stalled(server.queue_group, server.owned_count, last_activity, server.in_hand):
-            return badge("quarantined", gettext("hangs"))
-        css = "draining" if server.state == Server.State.DRAINING else "free"
-        return badge(css, server.get_state_display())
+        return badge(state)
 
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:
         left = server.micros_left / 1_000_000
-        last = gettext("%s ago") % precise_duration(max(0.0, server.ttl - left))
+        last = gettext("%s ago") % precise_duration(_since_heartbeat(server))
         return lines(last, gettext("presumed dead in %s") % precise_duration(left) if left > 0 else "")
 
     @admin.display(description=_("queues"))
@@ -87,3 +89,9 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
         owned = link_to_list(self.admin_site, Queue, server.owned_count, server=server.pk)
         requested = server.requested_count
         return lines(owned, gettext("%d requested") % requested if requested else "")
+
+
+def _since_heartbeat(server: Any) -> float:
+    """Return the seconds since its last heartbeat."""
+    seconds: float = server.ttl - server.micros_left / 1_000_000
+    return max(0.0, seconds)

@@ -1,48 +1,51 @@
 """The columns of the list of resources, and lines of the page of a resource."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
+from django.utils.html import format_html
 
 from resourcepool.admin import describe
 from resourcepool.admin.base import BaseAdmin
 from resourcepool.admin.columns import badge, countdown, lines
 from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
-from resourcepool.status.holders import acquisitions, host_and_pid
-from resourcepool.status.times import duration, format_datetime, format_short_datetime
+from resourcepool.status.badge import resource_badge
+from resourcepool.status.holders import acquisitions, changes_of_status, host_and_pid, renewal
+from resourcepool.status.times import duration, format_short_datetime
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
+
+MAX_UNBROKEN = 40  # characters of a name that is never broken
 
 
 class ResourceColumnsMixin(BaseAdmin):
     """The columns of resources. They use the database's clock, ``row.db_now``, which a row being added lacks."""
 
-    list_display: tuple[str, ...] = (
-        "named",
-        "status_badge",
-        "held_by",
-        "since",
-        "expires_in",
-        "fence",
-        "labels",
-    )
+    list_display: tuple[str, ...] = ("named", "status_badge", "held_by", "labels")
 
     def load_column_values(self, rows: Any) -> None:
-        """Set ``begun`` on each row: the event that began its current lease, or None."""
+        """Set on each row ``begun``, the event that began its lease, and ``taken_out``, that of its status; or None."""
         held = [(row.pk, row.fence) for row in rows if row.holder and _is_busy(row)]
-        begun = acquisitions(self.model, held)
+        out = [(row.pk, row.fence) for row in rows if row.status != Status.IN_SERVICE]
+        begun, taken_out = acquisitions(self.model, held), changes_of_status(self.model, out)
         for row in rows:
             row.begun = begun.get((str(row.pk), row.fence))
+            row.taken_out = taken_out.get(str(row.pk))
 
     @admin.display(description=_("resource"))
     def named(self, resource: Any) -> str:
-        return describe.key_and_name(resource)
+        """Show its key and its name; an address is not broken."""
+        key, name = str(resource.pk), str(resource)
+        css = "resourcepool-address" if len(name) <= MAX_UNBROKEN else ""
+        text = format_html('<span class="{}">{}</span>', css, name)
+        return text if key == name else format_html("{}: {}", key, text)
 
     @admin.display(description=_("state"))
     def state(self, resource: Any) -> str:
         details = _state_details(resource)
-        return badge(details.state.value, str(details.state.label)) if details else ""
+        return badge(resource_badge(details.state)) if details else ""
 
     @admin.display(description=_("state"))
     def status_badge(self, resource: Any) -> str:
@@ -52,32 +55,27 @@ class ResourceColumnsMixin(BaseAdmin):
         check = gettext("check: %s") % resource.get_verdict_display() if resource.verdict else ""
         return lines(self.state(resource), str(after), check)
 
-    @admin.display(description=_("holder or reason"))
+    @admin.display(description=_("holder, or why and until when"), ordering="busy_before")
     def held_by(self, resource: Any) -> str:
-        """Show the holder and its host, from the history or its name; or why the resource is out of service."""
-        host = ""
+        """Show the holder, its host, since when, and until when; or who took it out of service, why, and until when."""
+        return lines(resource.holder if _is_held(resource) else "", *self._details(resource))
+
+    def _details(self, resource: Any) -> Iterator[str]:
         if resource.holder and not _is_busy(resource):
-            host = gettext("expired, not released")
+            yield gettext("%s: expired, not released") % resource.holder
         elif resource.holder:
-            begun = getattr(resource, "begun", None)
-            host = (begun.host if begun else "") or host_and_pid(resource.holder)[0]
-        return lines(resource.holder, host, reason(resource))
-
-    @admin.display(description=_("since"))
-    def since(self, resource: Any) -> str:
-        begun = getattr(resource, "begun", None)
-        if begun is None:
-            return ""
-        seconds = (resource.db_now - begun.at).total_seconds()
-        return lines(duration(max(0.0, seconds)), format_short_datetime(begun.at, resource.db_now))
-
-    @admin.display(description=_("expires in"), ordering="busy_before")
-    def expires_in(self, resource: Any) -> str:
-        """Show the remaining time of the lease, cool-down or quarantine."""
-        if not _is_busy(resource):
-            return ""
-        left = (resource.busy_before - resource.db_now).total_seconds()
-        return countdown(left, "%s", gettext("expired or renewed") if resource.holder else gettext("over"))
+            begun = resource.begun
+            yield (begun.host if begun else "") or host_and_pid(resource.holder)[0]
+            yield _since(resource, begun) if begun else ""
+            yield from _overdue(resource)
+        yield _reason(resource)
+        if _is_busy(resource):
+            left = (resource.busy_before - resource.db_now).total_seconds()
+            text = gettext("expires in %s") if resource.holder else gettext("ends in %s")
+            over = gettext("expired or renewed") if resource.holder else gettext("over")
+            yield countdown(left, text, over)
+        elif until := _until(resource):
+            yield gettext("until %s") % until
 
     @admin.display(description=_("tags"))
     def labels(self, resource: Any) -> str:
@@ -94,22 +92,35 @@ def _state_details(resource: Any) -> StateDetails | None:
     return None if now is None else state_details(resource, now)
 
 
-# Lines of a resource's page. The row keeps status and reason of a quarantine that is over, so they use the state.
+def _is_held(resource: Any) -> bool:
+    return bool(resource.holder) and _is_busy(resource)
 
 
-@admin.display(description=_("status"))
-def status(resource: Any) -> str:
+def _since(resource: Any, begun: Any) -> str:
+    seconds = max(0.0, (resource.db_now - begun.at).total_seconds())
+    values = {"time": duration(seconds), "at": format_short_datetime(begun.at, resource.db_now)}
+    return gettext("for %(time)s, since %(at)s") % values
+
+
+def _overdue(resource: Any) -> Iterator[str]:
+    """Yield that its holder should have renewed it."""
+    left = (resource.busy_before - resource.db_now).total_seconds()
+    last = renewal(resource.begun.ttl if resource.begun else None, left)
+    if last and last.is_overdue:
+        yield gettext("renewal overdue")
+
+
+def _reason(resource: Any) -> str:
+    """Return why it is out of service, and by whom; the row keeps the reason of a quarantine that is over."""
     details = _state_details(resource)
-    return str(Status(details.status).label) if details else ""
+    if not details or not details.reason:
+        return ""
+    reason = localized(details.reason)
+    if resource.taken_out is None:
+        return reason
+    return gettext("by %(who)s: %(reason)s") % {"who": resource.taken_out.actor, "reason": reason}
 
 
-@admin.display(description=_("reason"))
-def reason(resource: Any) -> str:
+def _until(resource: Any) -> str:
     details = _state_details(resource)
-    return localized(details.reason) if details else ""
-
-
-@admin.display(description=_("until"))
-def until(resource: Any) -> str:
-    details = _state_details(resource)
-    return format_datetime(details.until) if details and details.until else ""
+    return format_short_datetime(details.until, resource.db_now) if details and details.until else ""

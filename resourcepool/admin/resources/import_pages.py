@@ -1,103 +1,83 @@
-"""Import proxies from an uploaded file: show the plan, then import all or nothing after confirmation."""
+"""Import resources from a file or pasted text: show what happens with each row, then import all or nothing."""
 
 import base64
 import datetime
-import io
 import json
 import zlib
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
+from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils.decorators import method_decorator
-from django.utils.functional import lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
+from resourcepool.admin.resources.importers import RowImporter, error_lines
 from resourcepool.admin.resources.operations import ResourceOperationsMixin
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import read_clock
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
-from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
-from resourcepool.proxies.formats import COLUMNS
-from resourcepool.proxies.import_plan import ImportResult
-from resourcepool.proxies.import_proxies import BadLines, import_proxies
 from resourcepool.proxies.models import Proxy
 from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext_lazy
+from resourcepool.translation import gettext_lazy
 
 MAX_FILE_BYTES = 1_000_000  # encrypted, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 PLAN_SECONDS = 3_600  # between the plan and the confirmation
 PLAN_PURPOSE = ("import of proxies",)
-OPTIONS = ("update", "sync", "skip_bad")
-
-NOTES = {
-    "retired": ngettext_lazy("%d is not in the file: retired.", "%d are not in the file: retired."),
-    "returned": ngettext_lazy("%d changed proxy returns to service.", "%d changed proxies return to service."),
-    "differing": ngettext_lazy(
-        "%d existing proxy differs from the file and is left unchanged.",
-        "%d existing proxies differ from the file and are left unchanged.",
-    ),
-    "uncompared": ngettext_lazy(
-        "%d unchanged proxy has a password in the file; it is not compared with the stored one.",
-        "%d unchanged proxies have passwords in the file; they are not compared with the stored ones.",
-    ),
-    "staying_retired": ngettext_lazy("%d is still retired.", "%d are still retired."),
-    "repeated": ngettext_lazy("%d line is an exact duplicate.", "%d lines are exact duplicates."),
-    "bad_count": ngettext_lazy("%d bad line skipped.", "%d bad lines skipped."),
-}
-
-
-def _file_help() -> str:
-    text = _(
-        "UTF-8: CSV with a header (%(columns)s), or one address per line. At most 1 MB; for larger files use"
-        " manage.py resourcepool_import."
-    )
-    return text % {"columns": ", ".join(COLUMNS)}
+PASTED = gettext_lazy("pasted text")
 
 
 class UploadForm(forms.Form):
-    """A file and options; ``sync`` needs the permission to operate proxies."""
+    """A file or pasted text, and options; ``sync`` needs the permission to operate proxies."""
 
-    file = forms.FileField(
-        label=gettext_lazy("File"),
-        help_text=lazy(_file_help, str)(),  # "lazy % columns" would be translated once, at import
-    )
-    update = forms.BooleanField(
-        label=gettext_lazy("Update existing proxies with the values in the file"), required=False
-    )
-    sync = forms.BooleanField(
-        label=gettext_lazy("Retire proxies that are not in the file, and return retired ones that are"),
+    text = forms.CharField(
+        label=gettext_lazy("Paste"),
         required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 6, "cols": 80, "spellcheck": "false", "autocomplete": "off"}),
     )
-    skip_bad = forms.BooleanField(label=gettext_lazy("Skip bad lines and import the others"), required=False)
+    file = forms.FileField(label=gettext_lazy("or a file"), required=False)
 
-    def __init__(self, *args: Any, may_operate: bool) -> None:
+    def __init__(self, *args: Any, importer: RowImporter, may_operate: bool) -> None:
         super().__init__(*args)
-        if not may_operate:
+        self.fields["text"].help_text = importer.help
+        for name, label in importer.options.items():
+            self.fields[name] = forms.BooleanField(label=label, required=False)
+        if "sync" in self.fields and not may_operate:
             sync = self.fields["sync"]
             sync.disabled = True  # Django then ignores a submitted value
             sync.help_text = _("You need the permission to operate proxies for this.")
 
-    def clean_file(self) -> Any:
-        file = self.cleaned_data["file"]
-        if file.size > MAX_FILE_BYTES:
-            text = _("At most 1 MB here; for larger files use manage.py resourcepool_import.")
-            raise forms.ValidationError(text)
-        return file
+    def clean(self) -> dict[str, Any]:
+        """Add ``content``, the bytes to import, and ``name``, what they are called."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        file, text = cleaned.get("file"), cleaned.get("text", "")
+        if self.errors:
+            return cleaned
+        if not file and not text.strip():
+            raise forms.ValidationError({"file": _("Paste something, or choose a file.")})
+        if file and text.strip():
+            raise forms.ValidationError({"file": _("Paste something or choose a file, not both.")})
+        if (file.size if file else len(text.encode(errors="replace"))) > MAX_FILE_BYTES:
+            message = _("At most 1 MB here; for larger files use manage.py resourcepool_import.")
+            raise forms.ValidationError({"file": message})
+        content = file.read(MAX_FILE_BYTES + 1) if file else text.encode(errors="replace")
+        name = "".join(c for c in file.name if c.isprintable())[:100] if file else str(PASTED)
+        return {**cleaned, "content": content, "name": name}
 
 
 class ImportMixin(ResourceOperationsMixin):
-    """Adds the import to the list of proxies, for users who may add and change proxies."""
+    """Adds the import to the list of resources, for users who may add and change them."""
 
-    change_list_template = "resourcepool/admin/proxies.html"
     import_template = "resourcepool/admin/import.html"
+    importer: ClassVar[type[RowImporter]] = RowImporter
 
     def get_urls(self) -> list[URLPattern]:
         return [self.url_pattern("import/", self.import_view, "import"), *super().get_urls()]
@@ -117,35 +97,46 @@ class ImportMixin(ResourceOperationsMixin):
             raise PermissionDenied
         if request.method == "POST" and "sealed" in request.POST:
             return self._import(request)
-        may_operate = self.has_operate_permission(request)
-        form = UploadForm(request.POST or None, request.FILES or None, may_operate=may_operate)
-        if request.method == "POST" and form.is_valid():
+        is_posted = request.method == "POST"
+        form = UploadForm(
+            request.POST if is_posted else None,
+            request.FILES if is_posted else None,
+            importer=self.importer(self.model),
+            may_operate=self.has_operate_permission(request),
+        )
+        if is_posted and form.is_valid():
             return self._show_plan(request, form)
         return self._render(request, form=form)
 
     def _show_plan(self, request: HttpRequest, form: UploadForm) -> HttpResponse:
-        options = {name: form.cleaned_data[name] for name in OPTIONS}
-        file = form.cleaned_data["file"]
-        content, name = file.read(MAX_FILE_BYTES + 1), "".join(c for c in file.name if c.isprintable())[:100]
+        importer = self.importer(self.model)
+        content, name = form.cleaned_data["content"], form.cleaned_data["name"]
+        options = {option: form.cleaned_data[option] for option in importer.options}
         try:
-            plan = _run_import(content, name, options, dry_run=True)
-            sealed = pack(content, name, options, request.user.pk)
+            plan = importer.run(content, name, options, dry_run=True)
+            token = pack(content, name, options, request.user.pk, is_secret=importer.has_secrets)
         except ResourcePoolError as error:
             form.add_error("file", error_lines(error))
             return self._render(request, form=form)
-        return self._render(request, plan=plan, sentences=sentences(plan), sealed=sealed, name=name, **options)
+        return self._render(request, plan=plan, sealed="" if plan.is_refused else token, name=name, **options)
 
     def _import(self, request: HttpRequest) -> HttpResponse:
+        importer = self.importer(self.model)
         try:
-            content, name, options = unpack(request.POST["sealed"], request.user.pk)
-            if options["sync"] and not self.has_operate_permission(request):
+            content, name, options = unpack(
+                request.POST["sealed"], request.user.pk, is_secret=importer.has_secrets
+            )
+            if options.get("sync") and not self.has_operate_permission(request):
                 raise PermissionDenied  # revoked since the plan was made
-            result = _run_import(content, name, options, dry_run=False, actor=request.user.get_username())
+            result = importer.run(content, name, options, dry_run=False, actor=request.user.get_username())
         except ResourcePoolError as error:
             for line in error_lines(error):
                 self.message_user(request, line, messages.ERROR)
             return HttpResponseRedirect(self.page_url("import"))
-        text = " ".join([_("Imported %s.") % name, *sentences(result)])
+        if result.is_refused:
+            self.message_user(request, " ".join(result.sentences), messages.ERROR)
+            return HttpResponseRedirect(self.page_url("import"))
+        text = " ".join([_("Imported %s.") % name, *result.sentences])
         LogEntry.objects.create(  # one entry, not one for each of 20,000 proxies
             user_id=str(request.user.pk),
             content_type=ContentType.objects.get_for_model(self.model, for_concrete_model=False),
@@ -157,19 +148,15 @@ class ImportMixin(ResourceOperationsMixin):
         return HttpResponseRedirect(self.page_url("changelist"))
 
     def _render(self, request: HttpRequest, **context: Any) -> HttpResponse:
-        return self.render_page(request, self.import_template, _("Import proxies"), **context)
+        title = _("Import %s") % self.opts.verbose_name_plural
+        return self.render_page(request, self.import_template, title, **context)
 
 
-def _run_import(
-    content: bytes, name: str, options: dict[str, bool], *, dry_run: bool, actor: str = ""
-) -> ImportResult:
-    arguments: dict[str, Any] = {name: options[name] for name in OPTIONS}
-    arguments |= {"dry_run": dry_run, "actor": actor, "stream": io.BytesIO(content)}
-    return import_proxies(name, **arguments, compare_passwords=False)
+def pack(content: bytes, name: str, options: dict[str, bool], user: Any, *, is_secret: bool = True) -> str:
+    """Return a file and the options as text for the form that asks for confirmation.
 
-
-def pack(content: bytes, name: str, options: dict[str, bool], user: Any) -> str:
-    """Return a file and the options as encrypted text, for the form that asks for confirmation.
+    Args:
+        is_secret: encrypt it; otherwise it is only signed.
 
     Raises:
         SecretUnreadable: no key is configured.
@@ -177,17 +164,26 @@ def pack(content: bytes, name: str, options: dict[str, bool], user: Any) -> str:
     """
     plan = {"at": _now(), "user": str(user), "name": name, "options": options}
     compressed = base64.b64encode(zlib.compress(content)).decode()
-    return encrypt(json.dumps({**plan, "content": compressed}), PLAN_PURPOSE).token
+    text = json.dumps({**plan, "content": compressed})
+    return encrypt(text, PLAN_PURPOSE).token if is_secret else signing.dumps(text, salt=PLAN_PURPOSE[0])
 
 
-def unpack(token: str, user: Any) -> tuple[bytes, str, dict[str, bool]]:
+def unpack(token: str, user: Any, *, is_secret: bool = True) -> tuple[bytes, str, dict[str, bool]]:
     """Return the file and options that the same user packed within the last hour.
 
     Raises:
         SecretUnreadable: the token is invalid, another user's, or too old.
         DatabaseUnavailable: the database's clock cannot be read.
     """
-    plan = json.loads(EncryptedSecret(token).open(PLAN_PURPOSE))
+    try:
+        text = (
+            EncryptedSecret(token).open(PLAN_PURPOSE)
+            if is_secret
+            else signing.loads(token, salt=PLAN_PURPOSE[0])
+        )
+    except signing.BadSignature as error:
+        raise SecretUnreadable(_("This plan is invalid. Upload the file again.")) from error
+    plan = json.loads(text)
     if plan["user"] != str(user):
         raise SecretUnreadable(_("This plan belongs to another user. Upload the file yourself."))
     if _now() - plan["at"] >= PLAN_SECONDS:
@@ -200,24 +196,3 @@ def _now() -> float:
     connection = connections[Proxy.pool.using]
     now = retrying(connection, lambda: read_clock(connection))
     return now.replace(tzinfo=datetime.UTC).timestamp()
-
-
-def error_lines(error: ResourcePoolError) -> list[str]:
-    """Return the messages of ``error``, one per bad line."""
-    if isinstance(error, BadLines):
-        more = error.bad_count - len(error.bad)
-        lines = [localized(line) for line in error.bad]
-        return [*lines, _("and %d more bad lines") % more] if more > 0 else lines
-    return [localized(error)]
-
-
-def sentences(result: ImportResult) -> list[str]:
-    """Return the result or plan of an import in sentences."""
-    counts = {
-        "total": result.total,
-        "new": result.new,
-        "changed": result.changed,
-        "unchanged": result.unchanged,
-    }
-    summary = _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % counts
-    return [summary, *(text % count for name, text in NOTES.items() if (count := getattr(result, name)))]

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from resourcepool.admin.base import ModelForm
 from resourcepool.admin.columns import lines
 from resourcepool.admin.resources.filters import CountryFilter
-from resourcepool.admin.resources.import_pages import ImportMixin
+from resourcepool.admin.resources.importers import ProxyImporter
 from resourcepool.admin.resources.resource import ResourceAdmin
 from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
@@ -47,7 +47,8 @@ class ProxyForm(ModelForm):
 
 
 @admin.register(Proxy)
-class ProxyAdmin(ImportMixin, ResourceAdmin):
+class ProxyAdmin(ResourceAdmin):
+    importer = ProxyImporter
     form = ProxyForm
     list_filter: ClassVar[tuple[Any, ...]] = (*ResourceAdmin.list_filter, CountryFilter)
     search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")

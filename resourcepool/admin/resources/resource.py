@@ -8,13 +8,11 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from resourcepool.admin import describe
 from resourcepool.admin.activity import ActivityAdminMixin
-from resourcepool.admin.columns import datetime_column, duration_column
-from resourcepool.admin.resources import columns
 from resourcepool.admin.resources.columns import ResourceColumnsMixin
 from resourcepool.admin.resources.csv_export import export
 from resourcepool.admin.resources.deletion import DeletionMixin
 from resourcepool.admin.resources.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
-from resourcepool.admin.resources.operations import ResourceOperationsMixin
+from resourcepool.admin.resources.import_pages import ImportMixin
 from resourcepool.dialect import DbNow
 from resourcepool.history.leaks import leak_events
 from resourcepool.resources.state import state_of
@@ -22,26 +20,20 @@ from resourcepool.status.search import named
 from resourcepool.translation import gettext_lazy as _
 
 
-class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, ResourceOperationsMixin):
+class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, ImportMixin):
     """The base for the admin of your own resource models.
 
     The page of a resource shows its state, the available operations and its activity.
     """
 
-    change_form_template = "resourcepool/admin/resource.html"
+    has_settings = counts_unasked = True
     list_filter: ClassVar[tuple[Any, ...]] = (StateFilter, VerdictFilter, TagFilter, HolderFilter, HostFilter)
-    sortable_by = ("expires_in", "fence")  # sorting 100,000 texts takes too long
+    sortable_by = ("held_by",)  # sorting 100,000 texts takes too long
     search_fields: ClassVar[tuple[str, ...]] = ("holder", "tags")
     search_help_text = _("Search by id, full address or any text.")
-    readonly_fields: ClassVar[Any] = (
-        *("holder", datetime_column("busy_before", _("busy before")), "fence", "in_service"),
-        *(columns.status, columns.reason, columns.until, "strikes", "verdict"),
-        *(datetime_column("checked_at", _("checked at")), duration_column("latency", _("latency"))),
-    )
+    exclude: ClassVar[Any] = ("in_service",)
+    row_operations = ("revoke", "drain", "quarantine", "return_to_service")
     actions: Any = (export,)  # in addition to the operations
-
-    class Media:
-        js = ("resourcepool/admin.js",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the rows annotated with the time of the database's clock, which decides their state."""

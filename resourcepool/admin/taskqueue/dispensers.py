@@ -9,13 +9,14 @@ from django.utils.html import format_html
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, countdown, lines, link_to_list
-from resourcepool.admin.containers import CSS, ContainerAdmin, WorkAdmin
+from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.database.group_counts import count_groups
 from resourcepool.dialect import DbNow
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import REVOKE
+from resourcepool.status.badge import EXPIRED, LIVE
 from resourcepool.status.systems.dispensers import SYSTEM
 from resourcepool.status.times import ago, duration
 from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus
@@ -44,25 +45,19 @@ class DispenserAdmin(ContainerAdmin):
     """Dispensers, which only their buttons pause and resume."""
 
     settings = ("most_expirations", "done_kept")
-    status_columns = ("status_badge", "ready", "assigned", "finished", "rebuilt")
+    work_title = _("First tasks: the failed ones, otherwise the next ones")
+    facts = ("status_badge", "ready", "assigned", "finished", "rebuilt")
     system = SYSTEM
+
+    def first_work(self, row: Any, work: Any) -> Any:
+        state = State.FAILED if row.status.failed else State.READY
+        return work.filter(state=state).in_order()
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return whether this user may delete it; one with tasks cannot be deleted, and Django would read all."""
         if obj is None or not super().has_delete_permission(request, obj):
             return False
         return not (obj.tasks.exists() or obj.buckets.exists())
-
-    def badge_of(self, row: Any, status: DispenserStatus) -> tuple[str, str]:
-        if status.is_paused:
-            return "draining", gettext("paused")
-        if status.depth:
-            return ("free", gettext("at work")) if status.live else ("cooling", gettext("no worker"))
-        if status.assigned:
-            return "leased", gettext("all assigned")
-        if status.failed:
-            return "quarantined", gettext("only failed tasks")
-        return "draining", gettext("nothing to do")
 
     @admin.display(description=_("ready"))
     def ready(self, row: Any) -> str:
@@ -98,8 +93,8 @@ class DispenserAdmin(ContainerAdmin):
 class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
     """Buckets, newest first; a worker has one per dispenser."""
 
-    list_display = ("name", "dispenser", "state_badge", "holds", "fence")
-    fields = ("dispenser", "name", "holder", "state_badge", "holds", "fence")
+    list_display = ("name", "dispenser", "status_badge", "holds", "fence")
+    fields = ("dispenser", "name", "holder", "status_badge", "holds", "fence")
     list_filter = (DispenserFilter, BucketStatusFilter)
     list_select_related = ("dispenser",)
     search_fields = ("name",)
@@ -122,11 +117,11 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
                 row.count = states.total()
 
     @admin.display(description=_("state"))
-    def state_badge(self, row: Any) -> str:
+    def status_badge(self, row: Any) -> str:
         if row.micros_left <= 0:
-            return badge("quarantined", gettext("expired"))
+            return badge(EXPIRED)
         left = countdown(row.micros_left / 1_000_000, gettext("%s left"), gettext("expired"))
-        return format_html("{} {}", badge("leased", gettext("live")), left)
+        return format_html("{} {}", badge(LIVE), left)
 
     @admin.display(description=_("tasks"))
     def holds(self, row: Any) -> str:
@@ -138,11 +133,11 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
 @admin.register(DispenserTask)
 class DispenserTaskAdmin(WorkAdmin):
     list_display = (
-        *("key", "dispenser", "score", "state_badge", "bucket", "expirations", "outcome"),
+        *("key", "dispenser", "score", "status_badge", "bucket", "expirations", "outcome"),
         *("added_at", "finished_at"),
     )
     fields = (
-        *("dispenser", "key", "score", "state_badge", "outcome", "bucket", "expirations"),
+        *("dispenser", "key", "score", "status_badge", "outcome", "bucket", "expirations"),
         *("added_at", "assigned_at", "finished_at", "fence"),
     )
     list_filter = (
@@ -153,7 +148,6 @@ class DispenserTaskAdmin(WorkAdmin):
     list_select_related = ("dispenser", "bucket")
     search_fields = ("key",)
     search_help_text = _("The full key of a task.")
-    css = CSS | {"discarded": "draining"}
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find tasks by their full key, with the index, which begins with the dispenser."""

@@ -43,19 +43,16 @@ class StreamAdmin(ContainerAdmin):
         *("on_failure", "retries", "retry_delay", "max_crashes", "lanes"),
         *("term_ttl", "lock_delay", "done_kept", "is_paused"),
     )
-    status_columns = ("status_badge", "led_by", "unfinished", "finished")
+    facts = ("status_badge", "led_by", "unfinished", "finished")
     system = SYSTEM
+    work_title = _("First unfinished tasks")
 
-    def badge_of(self, row: Any, status: StreamStatus) -> tuple[str, str]:
-        if row.is_paused:
-            return "draining", gettext("paused")
-        if status.wrong or (status.first and not status.leader):
-            return "quarantined", gettext("not running")
-        if status.blocked:
-            return "quarantined", gettext("blocked") if status.is_blocked else gettext("partly blocked")
-        if status.first and status.first.waits and status.lanes == 1:
-            return "cooling", gettext("waiting for a retry")
-        return ("free", gettext("at work")) if status.first else ("draining", gettext("nothing to do"))
+    def first_work(self, row: Any, work: Any) -> Any:
+        """Return the unfinished tasks, the oldest first; those that block lanes before all others."""
+        status: StreamStatus = row.status
+        blocked = work.filter(state=Task.State.BLOCKED)
+        tasks = blocked if status.blocked and not status.is_blocked else work
+        return tasks.unfinished_in_order()
 
     @admin.display(description=_("leader"))
     def led_by(self, row: Any) -> str:
@@ -73,7 +70,7 @@ class StreamAdmin(ContainerAdmin):
 
 @admin.register(Task)
 class TaskAdmin(WorkAdmin):
-    list_display = ("key", "stream", "type", "state_badge", "attempts", "outcome", "submitted_at")
+    list_display = ("key", "stream", "type", "status_badge", "attempts", "outcome", "submitted_at")
     fields = (
         *(
             "stream",
@@ -81,7 +78,7 @@ class TaskAdmin(WorkAdmin):
             "type",
             "lane",
             "params",
-            "state_badge",
+            "status_badge",
             "outcome",
             "attempts",
             "failures",

@@ -12,6 +12,7 @@ from resourcepool.dialect import NullInOrder
 from resourcepool.labels import format_labels, join_names
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import CANCEL, FIRE
+from resourcepool.status.badge import ALIVE, NO_CONTACT, work_badge
 from resourcepool.status.systems.topics import SYSTEM
 from resourcepool.status.times import duration
 from resourcepool.status.work.schedules import recurrence
@@ -50,19 +51,12 @@ class TopicAdmin(ContainerAdmin):
         *("requires", "on_canary", "least_version", "ttl"),
         *("retries", "retry_delay", "max_crashes", "done_kept", "is_paused"),
     )
-    status_columns = ("status_badge", "waiting", "handled_by", "finished")
+    work_title = _("Next timers")
+    facts = ("status_badge", "waiting", "handled_by", "finished")
     system = SYSTEM
 
-    def badge_of(self, row: Any, status: TopicStatus) -> tuple[str, str]:
-        if row.is_paused:
-            return "draining", gettext("paused")
-        if status.explanation:
-            return "quarantined", gettext("not firing")
-        if status.late > LATE_AFTER:
-            return "quarantined", gettext("late")
-        if status.first is None and not status.running:
-            return "draining", gettext("nothing to do")
-        return "free", gettext("at work")
+    def first_work(self, row: Any, work: Any) -> Any:
+        return work.unfinished().order_by(NullInOrder("finished_at"), "busy_before", "pk")
 
     @admin.display(description=_("pending"))
     def waiting(self, row: Any) -> str:
@@ -85,9 +79,9 @@ class TopicAdmin(ContainerAdmin):
 
 @admin.register(Timer)
 class TimerAdmin(WorkAdmin):
-    list_display = ("name", "topic", "state_badge", "due_at", "when", SCHEDULE, "attempts", "outcome")
+    list_display = ("name", "topic", "status_badge", "due_at", "when", SCHEDULE, "attempts", "outcome")
     fields = (
-        *("topic", "name", "payload", "state_badge", "due_at", "when", SCHEDULE, "catch_up", "outcome"),
+        *("topic", "name", "payload", "status_badge", "due_at", "when", SCHEDULE, "catch_up", "outcome"),
         *("attempts", "failures", "crashes", "previous_end"),
         *("scheduled_at", "started_at", "finished_at", "holder", "fence"),
     )
@@ -99,10 +93,9 @@ class TimerAdmin(WorkAdmin):
     time_annotations = {"micros_left": "busy_before"}
 
     @admin.display(description=_("state"))
-    def state_badge(self, row: Any) -> str:
-        if row.finished_at is None and row.micros_left < -LATE_AFTER * 1_000_000:
-            return badge("quarantined", row.get_state_display())
-        return super().state_badge(row)
+    def status_badge(self, row: Any) -> str:
+        is_late = row.finished_at is None and row.micros_left < -LATE_AFTER * 1_000_000
+        return badge(work_badge(row, late=is_late))
 
     @admin.display(description=_("when"))
     def when(self, timer: Any) -> str:
@@ -131,7 +124,4 @@ class TimerNodeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("status"))
     def status_badge(self, node: Any) -> str:
-        css, text = (
-            ("free", gettext("alive")) if node.micros_left > 0 else ("quarantined", gettext("lost contact"))
-        )
-        return badge(css, text)
+        return badge(ALIVE if node.micros_left > 0 else NO_CONTACT)

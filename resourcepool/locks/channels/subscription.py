@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import json
 from functools import partial
+from typing import Any, ClassVar
 
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -18,21 +19,23 @@ from resourcepool.dialect import DbNow, in_columns
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant, Terms, default_holder
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.terms import Grant, Request, Terms, default_holder
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.channels.publication import ensure_channel
 from resourcepool.locks.channels.validation import From
 from resourcepool.signals import EventKind, RowEvent, emit
-from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting import release
 
 TRIES = 3  # attempts to add a row while others remove the channel
 
 
-class SubscriptionLease(AwaitedLease):
+class SubscriptionLease(Lease):
     """The right to read a subscription and move its cursor. See ``Lease``."""
+
+    _next_in_line: ClassVar[Any] = release
 
     def ensure_ours(self) -> None:
         """Raise LeaseFromAnotherProcess in a fork of its process."""
@@ -109,7 +112,7 @@ class SubscriptionSource:
 
     def leave(self, lease: SubscriptionLease) -> None:
         """Release it; remove its row if it is not durable."""
-        lease._release_or_log()
+        lease._release_quietly()
         if not self.is_durable:
             rows = Subscription.objects.using(self.using).filter(pk=lease.pk, is_durable=False)
             retrying(connections[self.using], partial(rows._raw_delete, self.using))

@@ -196,6 +196,6 @@ async def _answer(predicate: Callable[[], Result | Awaitable[Result]]) -> Result
 def _give_back(hold: Hold) -> None:
     """Release the lock; if the database is unavailable, let it expire. Raises LeaseLost."""
     try:
-        hold.leases[0]._release_or_expire()
+        hold.leases[0].release()
     except DatabaseUnavailable as error:
         logger.warning("a lock was not released before a wait and will expire: %s", error)

@@ -14,9 +14,8 @@ from resourcepool.database.retry import Unsettled, fetch_rows, retrying
 from resourcepool.dialect import cached_per_database
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import table_of
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractNotification
@@ -61,7 +60,7 @@ def consume(notified: NotificationLeases) -> None:
     """Remove notifications that had their effect; those that cannot be removed pass to other waiters."""
     for lease in notified:
         lease.is_consumed = True
-        lease._release_or_log()
+        lease._release_quietly()
 
 
 def pass_on_unconsumed(notified: NotificationLeases) -> int:
@@ -70,7 +69,7 @@ def pass_on_unconsumed(notified: NotificationLeases) -> int:
     for lease in notified:
         lease.is_consumed = False
         try:
-            lease._release_or_expire()
+            lease.release()
         except LeaseLost:
             removed += 1
         except DatabaseUnavailable as error:

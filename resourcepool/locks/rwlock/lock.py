@@ -132,10 +132,8 @@ async def upgrade_intent(mode: Mode, name: str, using: str, terms: Terms) -> Asy
     lease = await mode.call(_declare, name, using, terms, undo=LockLease._release_quietly)
     try:
         yield
-    except BaseException:
+    finally:
         await mode.call(lease._release_quietly)
-        raise
-    await mode.call(lease._release_or_log)
 
 
 def _declare(name: str, using: str, terms: Terms) -> LockLease:

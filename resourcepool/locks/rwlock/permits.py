@@ -14,9 +14,8 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import TTL
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import AbstractPermit, RWLockPermit

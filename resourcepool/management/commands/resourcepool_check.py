@@ -14,7 +14,8 @@ from resourcepool.health_checks.results import CheckAction, CheckResult, Tally
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import one_line
-from resourcepool.resources.registry import parse_key, resource_model, select_resources
+from resourcepool.resources.registry import resource_model, select_resources
+from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.state import Verdict
 from resourcepool.sweeps.health_checks import check_pool
 from resourcepool.translation import gettext, gettext_lazy

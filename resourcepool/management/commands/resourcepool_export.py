@@ -1,13 +1,17 @@
 """``manage.py resourcepool_export``: exports resources or their events as CSV or JSON."""
 
+import datetime
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import connections, router
 
 from resourcepool import options as checked
+from resourcepool.dialect import read_clock
+from resourcepool.history.models import Event
 from resourcepool.management import record_writers
 from resourcepool.management.arguments import (
     Argument,
@@ -16,7 +20,7 @@ from resourcepool.management.arguments import (
     flag,
     pool_models,
     selection_arguments,
-    span,
+    span_or_time,
     yes,
 )
 from resourcepool.management.base import OperatorCommand, actor
@@ -25,6 +29,7 @@ from resourcepool.models import Proxy
 from resourcepool.resources.registry import select_resources
 from resourcepool.status.export import records
 from resourcepool.status.export.cells import escape_formulas
+from resourcepool.status.times import with_zone
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 
@@ -45,14 +50,15 @@ class Command(OperatorCommand):
     )
     example = (
         "manage.py resourcepool_export proxy --where country=US > proxies.csv\n"
-        "manage.py resourcepool_export proxy --events --since 2h --format lines\n"
+        "manage.py resourcepool_export proxy --events --since 2h --until 1h --format lines\n"
+        "manage.py resourcepool_export proxy --events --since 2026-11-27T14:00 --until 2026-11-27T15:00\n"
         "manage.py resourcepool_export proxy --with-secrets --output backup.csv"
     )
     interrupted = gettext_lazy("unfinished files are removed")
     encoding = "utf-8"  # as in a file: no character is lost
 
     def arguments(self) -> list[Argument]:
-        last = _("how far back events go, e.g. 90s, 15m, 2h, 7d; default: 24h")
+        last = _("the start of the period: a duration before now (90s, 15m, 2h, 7d), or a time; default: 24h")
         return [
             arg("pool", _("default: resourcepool.Proxy"), nargs="?", default="resourcepool.Proxy"),
             arg("--format", _("lines: one JSON object per line"), choices=["csv", *WRITERS], default="csv"),
@@ -60,7 +66,8 @@ class Command(OperatorCommand):
             *selection_arguments(),
             flag("--with-secrets", _("include passwords, for resourcepool_import; asks for confirmation")),
             flag("--events", _("export the events of the pool")),
-            arg("--since", last, type=span, metavar="SPAN"),
+            arg("--since", last, type=span_or_time, metavar="SPAN|TIME"),
+            arg("--until", _("the end of the period; default: now"), type=span_or_time, metavar="SPAN|TIME"),
             yes(),
         ]
 
@@ -101,13 +108,21 @@ class _StandardOutput:
 
 def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[records.Record]]:
     if options["events"]:
-        since = checked.DAY if options["since"] is None else options["since"]
-        since = checked.seconds("--since", since, least=1, most=MAX_PERIOD)
-        return records.event_columns(), records.event_records(model, since)
+        since = checked.seconds("--since", _ago(options["since"], checked.DAY), least=1, most=MAX_PERIOD)
+        until = checked.seconds("--until", _ago(options["until"], 0.0), most=MAX_PERIOD)
+        return records.event_columns(), records.event_records(model, since, until)
     rows = select_resources(model, (), criteria(model, options["tag"], options["where"]))
     secret = options["with_secrets"]
     exported = records.import_records(rows) if secret else records.resource_records(rows)
     return records.resource_columns(model, to_import=secret), exported
+
+
+def _ago(value: float | datetime.datetime | None, default: float) -> float:
+    """Return how many seconds ago an option means, by the database's clock; in the future: 0."""
+    if not isinstance(value, datetime.datetime):
+        return default if value is None else value
+    now = with_zone(read_clock(connections[router.db_for_read(Event)]))
+    return max(0.0, (now - value).total_seconds())
 
 
 def _refuse_wrong_combinations(model: Any, options: dict[str, Any]) -> None:
@@ -115,6 +130,7 @@ def _refuse_wrong_combinations(model: Any, options: dict[str, Any]) -> None:
     selects = options["tag"] or options["where"]
     rules = (
         (options["since"] is not None and not events, _("--since requires --events")),
+        (options["until"] is not None and not events, _("--until requires --events")),
         (
             events and (secret or selects),
             _("--events cannot be combined with --with-secrets, --tag or --where"),

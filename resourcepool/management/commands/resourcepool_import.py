@@ -79,7 +79,8 @@ class Command(OperatorCommand):
             message = _("Skipped bad lines: %s") % f"{done.bad_count:,}"
             self.stderr.write(f"{message}\n{localized(format_bad_lines(done.bad, done.bad_count))}")
         if options["json"]:
-            self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **asdict(done)}))
+            counts = {name: value for name, value in asdict(done).items() if name != "rows"}
+            self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **counts}))
         elif options["verbosity"]:
             self.stdout.write("\n".join(_sentences(done, sync=sync, dry_run=dry_run)))
 

@@ -256,7 +256,7 @@ def _show_one(status: QueueGroupStatus, ids: Sequence[str], limit: int) -> Repor
     else:
         queues = queues_of(status, limit=max(MAX_QUEUES_ON_MAP, limit))
         latest = moves(status.name, limit=MAX_MOVES)
-        parts = ["", *report.servers_as_text(status.servers, limit)]
+        parts = ["", *report.servers_as_text(status, limit)]
         parts += report.map_as_text(queues, status.servers, status.queues, limit)
     data = {"queues": queues, "moves": latest[:limit]}
     return data, [*report.settings_as_text(status), *parts, "", report.moves_as_text(latest, limit)]

@@ -94,7 +94,7 @@ def register(
 
     _retry_while_locked(work)
     every = queue_group.heartbeat_every
-    terms = Terms(ttl=ttl, holder=holder, renew_every=every, renew_while=lambda: False, on_lost=on_lost)
+    terms = Terms(ttl=ttl, holder=holder, renew_every=every, is_renewed_by_holder=True, on_lost=on_lost)
     return Lease(Server, using, grant, terms)
 
 

@@ -35,3 +35,17 @@
   document.addEventListener("DOMContentLoaded", restart);
   if (document.readyState !== "loading") restart();
 })();
+
+// On a narrow screen filters are folded, and each cell of a list has its heading.
+(() => {
+  document.addEventListener("DOMContentLoaded", () => {
+    const headings = [...document.querySelectorAll("#result_list thead th")].map((th) => th.textContent.trim());
+    for (const row of document.querySelectorAll("#result_list tbody tr")) {
+      [...row.children].forEach((cell, at) => {
+        if (headings[at] && cell.tagName === "TD") cell.dataset.label = headings[at];
+      });
+    }
+    if (!window.matchMedia("(max-width: 767px)").matches) return;
+    for (const details of document.querySelectorAll("details[data-fold]")) details.open = false;
+  });
+})();

@@ -7,7 +7,7 @@ from django.db import connections, router
 from django.db.models import Max, Min
 
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbLater, DbNow
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.rotation import with_row
 from resourcepool.exceptions import SecretUnreadable
@@ -53,10 +53,12 @@ def import_records(rows: Any) -> Iterator[Record]:
         yield {**record, "notes": row.notes.replace("\r\n", "\n").replace("\r", "\n")}
 
 
-def event_records(model: Any, seconds: float) -> Iterator[Record]:
-    """Yield the events of this pool in the last ``seconds``, in the order in which they were written."""
+def event_records(model: Any, since: float, until: float = 0.0) -> Iterator[Record]:
+    """Yield the events of this pool from ``since`` to ``until`` seconds ago, in the order of their writing."""
     connection = connections[router.db_for_read(Event)]
-    events = Event.objects.using(connection.alias).filter(pool=model._meta.label_lower).since(seconds)
+    events = Event.objects.using(connection.alias).filter(pool=model._meta.label_lower).since(since)
+    if until:
+        events = events.filter(at__lte=DbLater(-until))
     ends = retrying(connection, lambda: events.aggregate(first=Min("pk"), last=Max("pk")))
     if ends["first"] is None:
         return

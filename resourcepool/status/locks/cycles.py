@@ -7,11 +7,13 @@ from typing import ClassVar, NamedTuple
 from django.db.models import Case, CharField, Count, F, Value, When
 
 from resourcepool.locks.registry import parse_holder
+from resourcepool.status.badge import Badge, Level
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, waiting
-from resourcepool.status.locks.lock_status import HELD
+from resourcepool.status.locks.lock_status import HELD, LockStatus
 from resourcepool.status.locks.wait_graph import Claim, Name, Owner, WaitCycle, wait_cycles
 from resourcepool.status.snapshots import Since, fetch_all
 from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 MAX_WAITERS_READ = 10_000
 MAX_HOLDERS_READ = 10_000  # per kind
@@ -85,6 +87,30 @@ class Cycle:
     def is_about(self, kind: LockKind, name: str) -> bool:
         """Whether one of its waiters waits for this name."""
         return any((link.kind, link.waits_for) == (kind, name) for link in self.links)
+
+
+DEADLOCKED = Badge(Level.BAD, "deadlock", gettext_lazy("deadlock"))
+HELD_BADGE = Badge(Level.BUSY, "held", gettext_lazy("held"))
+PARTLY_HELD = Badge(Level.BUSY, "partly_held", gettext_lazy("partly held"))
+FREE = Badge(Level.OK, "free", gettext_lazy("free"))
+NO_PERMITS = Badge(Level.BAD, "no_permits", gettext_lazy("no permits"))
+BARRIER_UP = Badge(Level.BUSY, "blocking", gettext_lazy("blocking"))
+BARRIER_DOWN = Badge(Level.IDLE, "removed", gettext_lazy("removed"))
+HAS_WAITERS = Badge(Level.BUSY, "has_waiters", gettext_lazy("has waiters"))
+NO_WAITERS = Badge(Level.IDLE, "no_waiters", gettext_lazy("no waiters"))
+
+
+def lock_badge(one: LockStatus, wait_cycles: Collection[Cycle]) -> Badge:
+    """Return the state of a lock; ``wait_cycles``: all current ones."""
+    if any(cycle.is_certain and cycle.is_about(one.kind, one.name) for cycle in wait_cycles):
+        return DEADLOCKED
+    if one.kind is LockKind.BARRIER:
+        return BARRIER_UP if one.creator else BARRIER_DOWN
+    if one.kind is LockKind.CONDITION:
+        return HAS_WAITERS if one.waiters else NO_WAITERS
+    if one.held:
+        return HELD_BADGE if one.held >= one.permits else PARTLY_HELD
+    return FREE if one.permits else NO_PERMITS
 
 
 def cycles() -> list[Cycle]:

@@ -145,8 +145,11 @@ class QueueGroupStatus:
         return [server for server in self.servers if server.is_alive]
 
 
-def queue_groups(names: Iterable[str] | None = None) -> list[QueueGroupStatus]:
+def queue_groups(names: Iterable[str] | None = None, *, flaps: bool = True) -> list[QueueGroupStatus]:
     """Return the status of the queue groups with these ``names``, or of the first 200 by name.
+
+    Args:
+        flaps: whether to look for queues that change their server too often.
 
     Raises:
         DatabaseUnavailable, NotMigrated: the status cannot be read.
@@ -162,7 +165,7 @@ def queue_groups(names: Iterable[str] | None = None) -> list[QueueGroupStatus]:
         return []
     pks = [row["pk"] for row in fetched_rows]
     groups, awaits, servers = _groups(using, pks), _awaits(using, pks), _servers(using, pks)
-    flapping = flapping_of(using)
+    flapping = flapping_of(using) if flaps else {}
     statuses = [
         _status(row, groups.get(row["pk"], []), servers.get(row["pk"], []), awaits, flapping.get(row["name"]))
         for row in fetched_rows

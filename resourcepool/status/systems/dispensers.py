@@ -41,6 +41,5 @@ SYSTEM = NamedSystem(
         order=30,
         id_prefix="rpd",
         title_of_all=_("All dispensers"),
-        is_wrong=lambda status: bool(status.depth and status.explanation),  # nothing is wrong without tasks
     ),
 )

@@ -49,6 +49,5 @@ SYSTEM = NamedSystem(
         id_prefix="rps",
         title_of_all=_("All streams"),
         details=Task,
-        is_wrong=lambda status: bool(status.explanation or status.blocked),
     ),
 )

@@ -4,7 +4,7 @@ from resourcepool.status.alarm import ABOUT_TIMERS, AlarmKind
 from resourcepool.status.system import NamedSystem, Panel, RowList, count, gauge, seconds, text
 from resourcepool.status.systems.streams import FINISHED
 from resourcepool.status.work.timers import TOPICS, timer_alarms
-from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode
+from resourcepool.taskqueue.timers.models import Timer, TimerNode
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
 
@@ -42,6 +42,5 @@ SYSTEM = NamedSystem(
         html_id="rp-timers",
         css="rp-topics",
         details=Timer,
-        is_wrong=lambda status: bool(status.explanation or status.late > LATE_AFTER),
     ),
 )

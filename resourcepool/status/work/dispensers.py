@@ -11,16 +11,21 @@ from django.db.models import Case, When
 from resourcepool.database.group_counts import count_and_min, count_groups
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext_lazy, ngettext
 
 MAX_COUNTED = 10_000  # tasks, or buckets; to count more would take too long
 State = DispenserTask.State
+
+NO_WORKER = Badge(Level.BAD, "no_worker", gettext_lazy("no worker"))
+ALL_ASSIGNED = Badge(Level.BUSY, "all_assigned", gettext_lazy("all assigned"))
+ONLY_FAILED = Badge(Level.BAD, "only_failed", gettext_lazy("only failed tasks"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,18 @@ class DispenserStatus(ReasonsMixin):
     failed: int
     done: int
     rebuilt: float | None
+
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``."""
+        states = (
+            (self.is_paused, PAUSED),
+            ((self.depth or self.assigned) and not self.live, NO_WORKER),
+            (self.depth, WORKING),
+            (self.assigned, ALL_ASSIGNED),
+            (self.failed, ONLY_FAILED),
+        )
+        return next((badge for applies, badge in states if applies), IDLE)
 
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""

@@ -12,16 +12,24 @@ from resourcepool.database.group_counts import count_groups
 from resourcepool.elections.models import selector
 from resourcepool.events import localized
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
 from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext_lazy, ngettext
 from resourcepool.waiting.models import Ticket
 
 MAX_COUNTED = 10_000  # tasks; to count more would take too long
 State = Task.State
+
+INVALID = Badge(Level.BAD, "invalid", gettext_lazy("invalid settings"))
+BLOCKED = Badge(Level.BAD, "blocked", gettext_lazy("blocked"))
+PARTLY_BLOCKED = Badge(Level.BAD, "partly_blocked", gettext_lazy("partly blocked"))
+NO_CONSUMER = Badge(Level.BAD, "no_consumer", gettext_lazy("no consumer"))
+NO_HANDLER = Badge(Level.WARN, "no_handler", gettext_lazy("waiting for a handler"))
+RETRYING = Badge(Level.WARN, "retrying", gettext_lazy("waiting for a retry"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,12 @@ class FirstTask:
     age: float
     waits: float
     runs: float | None
+
+    @property
+    def lacks_handler(self) -> bool:
+        """Whether no consumer has a handler for its type."""
+        is_due = self.state == State.READY and not self.waits
+        return is_due and getattr(self.outcome, "code", "") == "no_handler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,23 @@ class StreamStatus(ReasonsMixin):
     failed: int
     wrong: str = ""
 
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``; a blocked stream is blocked with or without a consumer."""
+        first = self.first
+        alone = first if self.lanes == 1 else None
+        states = (
+            (self.is_paused, PAUSED),
+            (self.wrong, INVALID),
+            (self.is_blocked, BLOCKED),
+            (first and not self.leader, NO_CONSUMER),
+            (self.blocked, PARTLY_BLOCKED),
+            (alone and alone.waits, RETRYING),
+            (alone and alone.lacks_handler, NO_HANDLER),
+            (first, WORKING),
+        )
+        return next((badge for applies, badge in states if applies), IDLE)
+
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
         first = self.first
@@ -86,11 +117,7 @@ class StreamStatus(ReasonsMixin):
         if self.is_blocked:
             text = _("blocked by task %(key)s: %(outcome)s. Retry or discard the task")
             yield (text if first.key else _("blocked by a task")) % values
-        if (
-            first.state == State.READY
-            and not first.waits
-            and getattr(first.outcome, "code", "") == "no_handler"
-        ):
+        if first.lacks_handler:
             yield _("task %(key)s waits for a consumer with a handler for its type: %(outcome)s") % values
         if first.waits:
             text = _("task %(key)s will be retried in %(time)s; last error: %(outcome)s")

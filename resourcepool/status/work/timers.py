@@ -12,14 +12,15 @@ from resourcepool.database.group_counts import count_groups, count_groups_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.labels import format_labels
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Until, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
-from resourcepool.taskqueue.timers.models import RESEND_AFTER, Timer, TimerNode, Topic
+from resourcepool.taskqueue.timers.models import LATE_AFTER, RESEND_AFTER, Timer, TimerNode, Topic
 from resourcepool.taskqueue.timers.nodes import CANARY, is_enough
 from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext_lazy, ngettext
 
 MAX_NODES = 1_000
 MAX_COUNTED = 10_000  # timers; to count more would take too long
@@ -27,6 +28,11 @@ MAX_NAMES = 5  # in a reason
 BY_INDEX = (NullInOrder("finished_at"), "busy_before")
 COLUMNS = ("state", "is_due", "has_fired", "is_handed")
 State = Timer.State
+
+NO_NODE = Badge(Level.BAD, "no_node", gettext_lazy("no node"))
+UNCLAIMED = Badge(Level.BAD, "unclaimed", gettext_lazy("not claimed"))
+LATE = Badge(Level.BAD, "late", gettext_lazy("late"))
+WAITING = Badge(Level.IDLE, "waiting", gettext_lazy("nothing due"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ class TopicStatus(ReasonsMixin):
     handed: int
     unclaimed: float
 
-    ALSO = ("late", "next_in", "explanation")
+    ALSO = ("late", "next_in", "status", "explanation")
 
     @property
     def late(self) -> float:
@@ -87,6 +93,19 @@ class TopicStatus(ReasonsMixin):
     def next_in(self) -> float | None:
         """The time until the next timer is due; None: it is due or handed over, or there is none."""
         return self.first.due_in if self.first and self.first.due_in > 0 and not self.first.is_handed else None
+
+    @property
+    def badge(self) -> Badge:
+        """See ``ReasonsMixin``."""
+        states = (
+            (self.is_paused, PAUSED),
+            (self.first and not self.nodes, NO_NODE),
+            (self.unclaimed > RESEND_AFTER, UNCLAIMED),
+            (self.late > LATE_AFTER, LATE),
+            (self.due or self.running or self.done, WORKING),
+            (self.first, WAITING),
+        )
+        return next((badge for applies, badge in states if applies), IDLE)
 
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
-from resourcepool.admin import records
+from resourcepool.admin import event_filters
 from resourcepool.admin.operations_mixin import refusal_text
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
@@ -106,7 +106,7 @@ def test_moves_are_told_newest_first_with_their_reasons(viewer: Client, scene: N
 
 
 def test_filters_look_at_the_newest_moves(viewer: Client, scene: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "NEWEST", 2)
+    monkeypatch.setattr(event_filters, "NEWEST", 2)
     assert len(found(viewer, MOVES)) == 2
 
 
@@ -212,7 +212,7 @@ def test_nobody_edits_a_server_a_queue_or_a_move(scene: None) -> None:
 
 
 def test_a_server_whose_work_hangs_is_marked(viewer: Client, scene: None) -> None:
-    marked = '<span class="resourcepool-state quarantined">hangs</span>'
+    marked = '<span class="resourcepool-state bad">hangs</span>'
     Server.objects.update(last_activity_at=DbNow())
     assert marked not in text(viewer.get(SERVERS))
     Server.objects.filter(name="A").update(last_activity_at=DbLater(-3_600))
@@ -223,11 +223,11 @@ def test_a_server_whose_work_hangs_is_marked(viewer: Client, scene: None) -> Non
 def test_only_a_queue_group_with_queues_and_servers_is_called_at_work(viewer: Client) -> None:
     orders = queue_group(queues=0)
     state = '<span class="resourcepool-state {}">{}</span>'
-    assert state.format("draining", "no queues") in text(viewer.get(QUEUE_GROUPS))
+    assert state.format("idle", "no queues") in text(viewer.get(QUEUE_GROUPS))
     Queue.objects.create(queue_group=orders, queue_id="q")
-    assert state.format("quarantined", "no server") in text(viewer.get(QUEUE_GROUPS))
+    assert state.format("bad", "no server") in text(viewer.get(QUEUE_GROUPS))
     server(orders, "A")
-    assert state.format("free", "working") in text(viewer.get(QUEUE_GROUPS))
+    assert state.format("ok", "at work") in text(viewer.get(QUEUE_GROUPS))
     orders.is_paused = True
     orders.save()
-    assert state.format("draining", "paused") in text(viewer.get(QUEUE_GROUPS))
+    assert state.format("warn", "paused") in text(viewer.get(QUEUE_GROUPS))

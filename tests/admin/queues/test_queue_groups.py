@@ -157,7 +157,7 @@ def test_the_list_says_how_many_servers_and_queues_there_are(viewer: Client) -> 
     queue_group("empty", 0)
     page = text(viewer.get(ADDRESS))
     rows = {
-        row.name: (row.alive_count, row.queue_count, row.unowned_count)
+        row.name: (len(row.status.alive), row.status.queues, row.status.unowned)
         for row in viewer.get(ADDRESS).context["cl"].result_list
     }
     assert rows == {"orders": (1, 5, 3), "empty": (0, 0, 0)}

@@ -51,6 +51,41 @@ def test_the_plan_is_shown_and_nothing_changed(administrator: Client) -> None:
     assert not Proxy.objects.exists()
 
 
+def test_the_plan_shows_what_happens_with_each_row(administrator: Client) -> None:
+    old = new(Proxy, host="a.example", port=80, username="joe", country="US")
+    known = new(Proxy, host="c.example", port=80, username="", country="US", password=SECRET)
+    csv = (
+        f"host,port,username,country,password\na.example,80,,DE,\nb.example,81,,,\nc.example,80,,DE,{SECRET}\n"
+    )
+    rows = upload(administrator, csv, update="on").context["plan"].rows
+    assert [(row.line, row.what, row.name) for row in rows] == [
+        (2, "new", "http://a.example:80"),
+        (3, "new", "http://b.example:81"),
+        (4, "changed", "http://c.example:80"),
+    ]
+    assert rows[0].note == f"looks like proxy {old.pk} (http://joe@..), with another scheme or user name"
+    assert rows[1].note == ""
+    assert rows[2].changes == (("country", "US", "DE"), ("password", "", "***"))
+    page = text(upload(administrator, csv))
+    assert "differs in country; left unchanged" in page
+    assert SECRET not in page
+    assert columns(known)["country"] == "US"
+
+
+def test_a_list_can_be_pasted(administrator: Client) -> None:
+    planned = administrator.post(URL, {"text": LIST})
+    assert "2 in the file: 2 new" in text(planned)
+    assert "Imported pasted text." in confirm(administrator, planned)
+    assert Proxy.objects.get(host="a.example").password == SECRET
+
+
+@pytest.mark.parametrize(
+    "sent", [{}, {"text": "  "}, {"text": LIST, "file": SimpleUploadedFile("a", LIST.encode())}]
+)
+def test_either_a_text_or_a_file_is_needed(administrator: Client, sent: dict[str, Any]) -> None:
+    assert administrator.post(URL, sent).context["form"].errors["file"]
+
+
 def test_the_import_runs_after_confirmation(administrator: Client) -> None:
     planned = upload(administrator, LIST)
     assert "Imported" not in text(planned)

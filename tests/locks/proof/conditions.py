@@ -9,8 +9,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLease

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.concurrency.evidence import Event
 from tests.locks.proof import notified, terms
-from tests.taskqueue.proof.judge import Findings
+from tests.proof.findings import Findings
 
 TWO, OVER, BESIDE = "two hold one lock", "more permits than there are", "a reader or writer beside a writer"
 FENCE, LATE, BUFFER = "a lower fence later", "late write behind the guard", "the buffer is wrong"

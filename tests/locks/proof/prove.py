@@ -1,50 +1,53 @@
-"""The guards that are taken out one at a time, to see that the judge objects."""
+"""The guards that are removed one at a time, to see that the checker objects."""
 
-from tests.guards import MUTATIONS, Mutation
 from tests.locks.proof.judge import BESIDE, FENCE, LOST, MISSED, OVER, TWO, UNEXPECTED
+from tests.proof.cases import known, own
 
 WORDS = ("--seconds", "25", "--every", "0.7")
-KNOWN_TO_TESTS = {mutation.name: mutation for mutation in MUTATIONS}
-
-CASES: dict[Mutation, tuple[str, ...]] = {
-    KNOWN_TO_TESTS["expiry out of claim"]: (TWO, OVER, BESIDE),
-    KNOWN_TO_TESTS["semaphores: all or none"]: (OVER, UNEXPECTED),
-    Mutation(
+CASES = (
+    known("expiry out of claim", TWO, OVER, BESIDE),
+    known("semaphores: all or none", OVER, UNEXPECTED),
+    own(
         "a writer: the database says how many permits there are",
         "locks/rwlock/permits.py",
         "list(rows.all()))",
         "list(rows.all()[: self.lock.permits]))",
-    ): (BESIDE,),
-    KNOWN_TO_TESTS["a writer's fence is that of any row"]: (FENCE,),
-    Mutation(
+        BESIDE,
+    ),
+    known("a writer's fence is that of any row", FENCE),
+    own(
         "a writer: it has all permits",
         "locks/rwlock/permits.py",
         "if not all(row.is_free for row in others.values()):\n            return None\n",
         "others = {pk: row for pk, row in others.items() if row.is_free}\n",
-    ): (BESIDE,),
-    Mutation(
+        BESIDE,
+    ),
+    own(
         "conditions: in line before the lock is free",
         "waiting/acquire.py",
-        "        begun: Leases | Waiter = await",
-        "        if request.fifo_once:\n"
-        "            await on_enqueued(mode)\n"
-        "            on_enqueued = None\n"
-        "            __import__('time').sleep(0.05)  # as on a slow machine\n"
-        "        begun: Leases | Waiter = await",
-    ): (MISSED,),
-    KNOWN_TO_TESTS["conditions: a notification is used up"]: (LOST,),
-    KNOWN_TO_TESTS["conditions: what was notified is not waiting any more"]: (UNEXPECTED, LOST),
-    Mutation(
+        "    begun = await mode.call(_begin,",
+        "    if request.fifo_once:\n"
+        "        await on_enqueued(mode)\n"
+        "        on_enqueued = None\n"
+        "        __import__('time').sleep(0.05)  # as on a slow machine\n"
+        "    begun = await mode.call(_begin,",
+        MISSED,
+    ),
+    known("conditions: a notification is used up", LOST),
+    known("conditions: what was notified is not waiting any more", UNEXPECTED, LOST),
+    own(
         "conditions: it is used up only once the lock is taken back",
         "locks/conditions/condition.py",
         "notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)",
         "notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)\n"
         "                consume(notified)",
-    ): (LOST,),
-    Mutation(
+        LOST,
+    ),
+    own(
         "conditions: what a dead waiter was given passes on",
         "waiting/scan.py",
         "for selector in {waiter.request.selector for waiter in mine}:",
         "for selector in {waiter.request.selector for waiter in mine if not waiter.request.fifo_once}:",
-    ): (LOST,),
-}
+        LOST,
+    ),
+)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from django.db import connection
 
 from tests.chaos.story import Span
+from tests.chaos.wire import Wire
 from tests.concurrency.evidence import Log
 from tests.queues.proof.database_state import last_move, moved_since, queue_counts
 from tests.queues.proof.evidence import Change
-from tests.queues.proof.processes import QueueWire, ServerProcesses
+from tests.queues.proof.processes import ServerProcesses
 from tests.queues.proof.terms import HEARTBEAT, JUDGE_DEAD, UNWORKED
 from tests.servers import Server
 
@@ -31,7 +32,7 @@ class Changes:
     """Carries out changes and records their effects."""
 
     def __init__(
-        self, processes: ServerProcesses, wire: QueueWire | None, server: Server | None, log: Log, seed: int
+        self, processes: ServerProcesses, wire: Wire | None, server: Server | None, log: Log, seed: int
     ) -> None:
         self.made: list[Change] = []
         self._processes, self._wire, self._server, self._log = processes, wire, server, log

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-from django.core.management import call_command
-from django.db import connection
-
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.administration import create
 from tests.chaos.models import Page, Step
@@ -14,8 +11,7 @@ from tests.queues.proof.terms import DRAIN, HEARTBEAT, JUDGE_DEAD, QUEUE_GROUP, 
 MOVED = (Move.Action.ASSIGNED, Move.Action.HANDED_OVER, Move.Action.TAKEN_OVER)
 
 
-def make_tables() -> None:
-    call_command("migrate", verbosity=0, run_syncdb=True)
+def make_rows() -> None:
     create(
         QUEUE_GROUP,
         [str(number) for number in range(QUEUES)],
@@ -25,7 +21,6 @@ def make_tables() -> None:
         handover_timeout=DRAIN,
     )
     Page.objects.bulk_create(Page(pk=pk) for pk in Queue.objects.values_list("pk", flat=True))
-    connection.close()
 
 
 @dataclass(frozen=True)

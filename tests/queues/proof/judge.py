@@ -2,8 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -11,6 +10,7 @@ from tests.chaos.judge import late_writes, lost_writes
 from tests.chaos.story import Span, Story
 from tests.concurrency.evidence import Event
 from tests.concurrency.judge import judge
+from tests.proof.findings import Findings
 from tests.queues.proof.evidence import Change, Evidence
 from tests.queues.proof.terms import HANDED_OVER, JUDGE_DEAD, UNWORKED
 
@@ -39,21 +39,9 @@ ROUND = 0.4  # usual seconds between two pieces of work on a queue; more means t
 CROWDED = 3.0  # maximum seconds that this excuses
 
 
-@dataclass
-class Findings:
-    """The violations by kind, with a sentence for each case; and the figures."""
-
-    violations: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
-    figures: dict[str, float | int | str] = field(default_factory=dict)
-
-    def is_clean(self, *, but: Collection[str] = ()) -> bool:
-        """Whether there are no violations, except of these kinds."""
-        return not any(cases for kind, cases in self.violations.items() if kind not in but)
-
-
 def examine(events: Sequence[Event], evidence: Evidence) -> Findings:
     """Return the findings from the log and the rest of the evidence."""
-    findings, story = Findings(), Story(events)
+    findings, story = Findings({kind: [] for kind in KINDS}), Story(events)
     broken = findings.violations
     try:
         verdict = judge(story.events)

@@ -2,20 +2,20 @@
 
 import signal
 
-from django.db import connection
-
 from tests.chaos.fleet import Fleet, Member
-from tests.chaos.wire import Wire
+
+# How the relay between the servers and the database recognizes statements about queues.
+KINDS = {
+    "guard": ("UPDATE RESOURCEPOOL_QUEUE SET FENCE = RESOURCEPOOL_QUEUE.FENCE WHERE",) * 2,
+    "plan": ("UPDATE RESOURCEPOOL_QUEUEGROUP SET GENERATION",) * 2,
+    "renew": ("UPDATE RESOURCEPOOL_SERVER SET BUSY_BEFORE",) * 2,
+    "commit": ("COMMIT",) * 2,
+    "any": ("",) * 2,
+}
 
 
 class ServerProcesses(Fleet):
     """Servers that are not replaced."""
-
-    worker = "tests.queues.proof.worker:Worker"
-
-    def _disguise(self, shift: str) -> dict[str, str] | None:
-        # On SQLite the database's clock is that of the process itself.
-        return None if shift and connection.vendor == "sqlite" else super()._disguise(shift)
 
     def destroy(self, member: Member) -> None:
         """Kill -9."""
@@ -26,15 +26,3 @@ class ServerProcesses(Fleet):
     def ask_to_leave(self, member: Member, number: int) -> None:
         self._send(member, number)
         self.members.remove(member)
-
-
-class QueueWire(Wire):
-    """The relay between the servers and the database, for the statements about queues."""
-
-    kinds = {
-        "guard": ("UPDATE RESOURCEPOOL_QUEUE SET FENCE = RESOURCEPOOL_QUEUE.FENCE WHERE",) * 2,
-        "plan": ("UPDATE RESOURCEPOOL_QUEUEGROUP SET GENERATION",) * 2,
-        "renew": ("UPDATE RESOURCEPOOL_SERVER SET BUSY_BEFORE",) * 2,
-        "commit": ("COMMIT",) * 2,
-        "any": ("",) * 2,
-    }

@@ -30,27 +30,6 @@ def test_dispensers_are_shown_as_a_table_and_as_json() -> None:
         1,
         "",
     )
-    with pytest.raises(CommandError, match="work only with show"):
-        run("--json", "pause", "reviews")
-    assert not Dispenser.objects.get().is_paused
-
-
-def test_the_next_page_is_shown_when_it_is_asked_for() -> None:
-    dispenser("a b")
-    dispenser("c")
-    assert run("show", "--limit", "1").endswith("There are more: show --after 'a b'")
-    assert "more" not in (shown := run("show", "--after", "a b"))
-    assert "c: it has no unfinished tasks" in shown
-    assert run("show", "--after", "c") == "There are none."
-
-
-def test_it_is_paused_and_resumed() -> None:
-    dispenser()
-    assert run("pause", "reviews") == "Dispenser reviews was paused."
-    assert "it is paused" in run()
-    with pytest.raises(CommandError, match="1 skipped: already paused"):
-        run("pause", "reviews")
-    assert run("resume", "reviews") == "Dispenser reviews was resumed."
 
 
 def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:

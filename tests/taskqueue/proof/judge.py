@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tests.concurrency.evidence import Event
+from tests.proof.findings import Findings
 
 LOST, TWICE, ORDER, LATE = (
     "task lost",
@@ -25,28 +26,15 @@ class Written:
     fence: int
 
 
-@dataclass
-class Findings:
-    """``violations``: {kind: cases}; ``figures``: the numbers of checked events."""
-
-    violations: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
-    figures: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether no promise was broken."""
-        return not any(self.violations.values())
-
-
 def examine(events: Iterable[Event], written: Sequence[Written], tasks: int, done: int) -> Findings:
     """Judge a run of so many tasks, of which so many are done."""
     ordered = sorted(events)
-    found = Findings()
+    found = Findings({kind: [] for kind in KINDS})
     broken = found.violations
-    broken[LOST] += _lost(written, tasks, done)
+    broken[LOST] += lost(written, tasks, done)
     broken[TWICE] += _twice(ordered)
     broken[ORDER] += _out_of_order(written)
-    broken[LATE] += _late(written)
+    broken[LATE] += late(written)
     broken[LEADERS] += _two_leaders(ordered)
     broken[UNEXPECTED] += [event.text for event in ordered if event.what == "unexpected"]
     terms = {event.text for event in ordered if event.what == "began"}
@@ -60,7 +48,7 @@ def examine(events: Iterable[Event], written: Sequence[Written], tasks: int, don
     return found
 
 
-def _lost(written: Sequence[Written], tasks: int, done: int) -> Iterable[str]:
+def lost(written: Sequence[Written], tasks: int, done: int) -> Iterable[str]:
     if done != tasks:
         yield f"{tasks - done} of {tasks} are not done"
     missing = set(range(tasks)) - {write.number for write in written}
@@ -88,7 +76,7 @@ def _out_of_order(written: Sequence[Written]) -> Iterable[str]:
         last[write.lane] = max(last[write.lane], write.number)
 
 
-def _late(written: Sequence[Written]) -> Iterable[str]:
+def late(written: Sequence[Written]) -> Iterable[str]:
     highest: dict[int, int] = defaultdict(int)
     for write in written:
         if write.fence < highest[write.number]:

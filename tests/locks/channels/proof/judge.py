@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.concurrency.evidence import Event
 from tests.locks.channels.proof.terms import NAMES
-from tests.taskqueue.proof.judge import Findings
+from tests.proof.findings import Findings
 
 ORDER, GAP, LOST, TWICE, UNSAID, UNEXPECTED = (
     "two orders",

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.concurrency.evidence import Event
+from tests.proof.findings import Findings
 from tests.taskqueue.dispenser.proof.order import MustWait, skipped
-from tests.taskqueue.proof.judge import Findings
 
 LOST, TWICE, NOBODYS = "task lost", "done twice", "done without having been assigned"
 SHARED, OVER, ORDER = "one assignment to two workers", "bucket over its limit", "a lower score passed over"

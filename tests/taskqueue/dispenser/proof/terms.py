@@ -1,4 +1,8 @@
-"""What the run and its workers have agreed on; times in seconds."""
+"""What is asked for, and what the run and its workers have agreed on; times in seconds."""
+
+from dataclasses import dataclass
+
+from tests.proof.plan import Plan, option
 
 NAME = "proof"
 TTL = 1.5
@@ -17,3 +21,12 @@ def is_moving(key: int) -> bool:
 def score(key: int, tasks: int) -> float:
     """Return a task's score: another order than that of the keys, some of them equal."""
     return float(key * 7919 % tasks // 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DispenserPlan(Plan):
+    """How many tasks."""
+
+    tasks: int = option(100_000)
+    every: float = option(0.7, "between two faults", "SECONDS")
+    patience: float = option(60.0, "without anything done: the end", "SECONDS")

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from tests.concurrency.evidence import Event
-from tests.taskqueue.proof.judge import Findings, Written, _late
+from tests.proof.findings import Findings
+from tests.taskqueue.proof.judge import Written, late, lost
 
 LOST, EARLY, TWICE, LATE = (
     "timer lost",
@@ -21,10 +22,10 @@ def examine(events: Iterable[Event], written: Sequence[Written], timers: int, do
     ordered = sorted(events)
     found = Findings({kind: [] for kind in KINDS})
     began = [event for event in ordered if event.what == "began"]
-    found.violations[LOST] += _lost(written, timers, done)
+    found.violations[LOST] += lost(written, timers, done)
     found.violations[EARLY] += [f"timer {one.pk}: {one.since:g} s" for one in began if one.since < 0]
     found.violations[TWICE] += _twice(ordered)
-    found.violations[LATE] += _late(written)
+    found.violations[LATE] += late(written)
     found.violations[UNEXPECTED] += [event.text for event in ordered if event.what == "unexpected"]
     words = ("killed", "stopped", "restarted", "failed")
     counts = {word: sum(event.what == word for event in ordered) for word in words}
@@ -35,13 +36,6 @@ def examine(events: Iterable[Event], written: Sequence[Written], timers: int, do
     }
     found.figures |= {**counts, "writes behind the guard": len(written)}
     return found
-
-
-def _lost(written: Sequence[Written], timers: int, done: int) -> Iterable[str]:
-    if done != timers:
-        yield f"{timers - done} of {timers} are not done"
-    if missing := set(range(timers)) - {write.number for write in written}:
-        yield f"{len(missing)} are done and have written nothing, such as {min(missing)}"
 
 
 def _twice(events: Sequence[Event]) -> Iterable[str]:
