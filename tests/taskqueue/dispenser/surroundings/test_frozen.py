@@ -120,7 +120,7 @@ def test_its_bucket_is_another_process_of_its_name_s(spawn: Spawner, has_expired
 
 
 @pytest.mark.parametrize(
-    ("call", "statement"), [("rebuild", "rescore"), ("add", "rescore"), ("take for good", "remove")]
+    ("call", "statement"), [("rebuild", "rescore"), ("add", "rescore"), ("take for good", "retire")]
 )
 def test_what_it_was_changing_is_as_it_was_for_whoever_comes(spawn: Spawner, call: str, statement: str) -> None:
     d = dispenser(letters("ab"))
