@@ -59,6 +59,7 @@ class EventKind(models.TextChoices):
     DELETED = "deleted", _("deleted")
     MISSED = "missed", _("missed")
     RESIZED = "resized", _("resized")
+    SNOOZED = "snoozed", _("alarm snoozed")
 
     def has_listeners(self, model: type[models.Model]) -> bool:
         """Whether this kind has receivers, or events of ``model`` are recorded.
@@ -123,6 +124,7 @@ channel_deleted = Signal()  # or a subscription, or, by an operator, a barrier
 
 alarm_raised = Signal()  # with ``alarm`` instead of ``event``
 alarm_cleared = Signal()
+alarm_snoozed = Signal()  # with the id of the ``alarm``, ``by`` and ``seconds`` instead of ``event``
 
 SIGNALS: dict[EventKind, Signal] = {
     EventKind.ACQUIRED: lease_acquired,
@@ -153,6 +155,7 @@ SIGNALS: dict[EventKind, Signal] = {
     EventKind.MISSED: subscription_missed,
     EventKind.DELETED: channel_deleted,
     EventKind.RESIZED: semaphore_resized,
+    EventKind.SNOOZED: alarm_snoozed,
 }
 
 

@@ -13,7 +13,6 @@ from celery import shared_task
 from django.db import InterfaceError, OperationalError
 
 from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable, LeaseLost, NotMigrated
-from resourcepool.sweeps import health_checks
 from resourcepool.sweeps import sweep as sweeps
 
 ELSEWHERE = "being done elsewhere"
@@ -46,7 +45,7 @@ def refresh_statistics() -> str:
 def check_health(label: str) -> str:
     """Check the free resources of the pool ``label`` whose last health check is due again."""
     try:
-        return run_job("check_health", lambda: health_checks.check_health(label))
+        return run_job("check_health", lambda: sweeps.check_health(label))
     except CheckerBroken as error:  # reported as an alarm
         return str(error)
 

@@ -23,6 +23,8 @@ T = TypeVar("T")
 # many on SQLite, the next one the next time. None of them asks who may do what, or whether a secret is kept.
 IN_PART = {
     "tests/demo": 2,
+    "tests/docs/test_pages.py::test_every_block_of_a_page_runs": 3,
+    "tests/operations/test_every_surface.py": 2,
     "tests/leases/test_recreated_rows.py": 3,
     "tests/locks/channels/test_processes.py": 2,
     "tests/locks/test_classic.py": 2,

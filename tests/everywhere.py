@@ -3,7 +3,7 @@
 Listed, with what differs, is what sends statements of its own, or depends on locks, clocks, sessions or answers of the
 server. What works on top of that (handles, loops, arithmetic) behaves the same everywhere and is tested once.
 
-What everything else stands on (leases, tickets, the dialects, plans) is tested on each server each time. What stands on
+What everything else stands on (guards, tickets, the dialects, plans) is tested on each server each time. What stands on
 that (locks, tasks, queues, readings, pages, commands, real processes, many cases that are alike) is tested on one of
 the servers each time: which one is drawn for each test by the number of the run, ``TESTS_TURN``, that the header
 prints. A run that names its tests tries them all; ``.ci/nightly`` does.
@@ -32,10 +32,7 @@ NAMES = {
 SERVERS = frozenset({"mariadb", "mysql", "postgresql"})
 EVERYWHERE = (
     # The verbs, the guard, and replies that were lost
-    "tests/leases/test_contract.py",  # each verb's statement and its row count, for keys that are UUIDs and texts
-    "tests/leases/test_contract_in_time.py",  # the server's clock, and its sessions' time zones
     "tests/leases/test_guard.py",  # row locks of an open transaction
-    "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
     "tests/leases/test_several_databases.py",  # two connections of one process
     "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
     "tests/database/test_skip_locked.py",  # SKIP LOCKED
@@ -117,6 +114,10 @@ IN_TURN = (
     "tests/waiting/test_poll_per_name.py",  # hand-overs that choose by the name of a line
     "tests/waiting/test_poll_several.py",  # order and locks
     # The verbs, the guard, and replies that were lost
+    # every verb with each of some twenty models: each server has a third of these pairs, so every verb
+    "tests/leases/test_contract.py",  # each verb's statement and its row count, for keys that are UUIDs and texts
+    "tests/leases/test_contract_in_time.py",  # the server's clock, and its sessions' time zones
+    "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
     "tests/leases/test_any_order.py",  # the verbs in every order
     "tests/leases/test_recreated_rows.py",  # the default that the database computes for a new row's fence
     "tests/elections",  # a claim of a row that may have to be made first
@@ -177,11 +178,15 @@ IN_TURN = (
     "tests/queues/serving/test_snapshot.py",  # one read of everything
     # Readings, the history, periodic work
     "tests/status/locks",  # aggregates, windows, EXPLAIN
+    "tests/status/test_databases.py",  # its own SQL
+    "tests/status/test_finding.py",  # any text, numbers out of range
     "tests/status/test_grid.py",  # aggregates
     "tests/status/test_pools.py",  # aggregates
     "tests/status/work/test_timers.py",  # aggregates, moments of the server
     "tests/status/test_trend.py",  # moments that are grouped
     "tests/status/test_waiters.py",  # aggregates
+    "tests/status/test_waiting.py",  # aggregates, moments of the server
+    "tests/status/test_snoozes.py",  # moments of the server, any text
     "tests/status/test_why.py",  # moments of the server
     "tests/management/test_work_lists.py",  # moments of the server, collations in pages
     "tests/status/queues/test_stuck.py",  # intervals
@@ -231,6 +236,7 @@ IN_TURN = (
 )
 # Of these, in IN_TURN too, there are very many that are alike: a server tests every sixth each time, not every third.
 SELDOM = (
+    "tests/docs/test_pages.py::test_every_block_of_a_page_runs",
     "tests/canary/test_commands.py::test_it_shows_none",
     "tests/canary/test_pages.py::test_a_page_shows_none",
     "tests/queues/test_any_order.py",

@@ -21,7 +21,7 @@ NOTHING_COLLECTED = 5
 # How many tests at once, on two processors: on a server a test waits most of its time.
 AT_ONCE = {
     name: (f"--numprocesses={count}", "--dist=worksteal")
-    for name, count in {"sqlite": 3, **dict.fromkeys(SERVERS, 4)}.items()
+    for name, count in {"sqlite": 3, **dict.fromkeys(SERVERS, 3)}.items()
 }
 ALONE = ("--numprocesses=2", "--dist=worksteal")  # what loads the machine by itself; half of the time it waits
 NEWEST = tuple(name for name in SERVERS if name.startswith("newest-"))  # in make matrix

@@ -50,14 +50,14 @@ SURFACES = {
     "admin page": (f"got({LISTED + 'party/change/'!r})", ["party", "Reader:"]),
     "command": (
         "call_command('resourcepool_show', 'announcements')",
-        ["announcement  reader", "party: not read yet"],
+        ["announcement  status", "party: not read yet"],
     ),
     "a page": ("call_command('resourcepool_show', 'announcements', '--status', 'unread')", ["party"]),
     "JSON": (
         "call_command('resourcepool_show', 'announcements', 'party', '--json')",
         ['"explanation": "not read yet"'],
     ),
-    "why": ("call_command('resourcepool_why', 'party')", ["announcement  reader", "party: not read yet"]),
+    "why": ("call_command('resourcepool_why', 'party')", ["announcement  status", "party: not read yet"]),
     "status": ("call_command('resourcepool_status')", ["announcement: party: nobody has read it."]),
     "metrics": (
         "got('/api/metrics')",

@@ -22,7 +22,10 @@ NEEDED = (
     "migrations/0001_initial.py",
     "py.typed",
     "static/resourcepool/dashboard.css",
+    "static/resourcepool/charts.js",
     "static/resourcepool/dashboard.js",
+    "static/resourcepool/vendor/uPlot.LICENSE.txt",
+    "static/resourcepool/vendor/uPlot.js",
     "templates/resourcepool/dashboard/page.html",
 )
 

@@ -2,9 +2,12 @@
 
 from importlib import import_module
 
+from django.contrib import admin
+
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.dashboard_link import DashboardAdmin
 from resourcepool.admin.events import EventAdmin
+from resourcepool.admin.index import group_index
 from resourcepool.admin.locks.channels import ChannelAdmin, MessageAdmin, SubscriptionAdmin
 from resourcepool.admin.locks.conditions import BarrierAdmin, ConditionAdmin
 from resourcepool.admin.locks.locks import LockAdmin, RWLockAdmin, SemaphoreAdmin
@@ -54,6 +57,8 @@ __all__ = [
     "TimerAdmin",
     "TimerNodeAdmin",
     "TopicAdmin",
+    "group_index",
 ]
 
+group_index(admin.site)
 import_module("resourcepool.admin.systems")  # last: it has a page for what has none

@@ -30,7 +30,7 @@ from resourcepool.events import localized, sentence_for
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.labels import join_names
 from resourcepool.operations import Operation
-from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE
+from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE
 from resourcepool.translation import gettext_lazy, ngettext_lazy
 from resourcepool.translation import gettext_lazy as _
 

@@ -17,6 +17,7 @@ from resourcepool.history.models import Sample
 from resourcepool.jobs import Job
 from resourcepool.queues.models import Move
 from resourcepool.resources.registry import resource_models
+from resourcepool.status.waiting import explain
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.waiting.models import Ticket
@@ -62,7 +63,7 @@ class TicketAdmin(ExactSearchMixin, ReadOnlyAdmin):
     """Waiters; tickets of served or crashed waiters stay until the next caller waits."""
 
     list_display = ("pool", "holder", "is_alive", "count", "priority", "asked_at", "selector")
-    fields = (*list_display, "fence")
+    fields = (*list_display[:3], "why", *list_display[3:], "fence")
     list_filter = (PoolFilter,)
     search_fields = ("holder__startswith",)
     search_help_text = _("The start of the holder, such as a host name.")
@@ -71,6 +72,10 @@ class TicketAdmin(ExactSearchMixin, ReadOnlyAdmin):
     @admin.display(description=_("waiting"), boolean=True)
     def is_alive(self, ticket: Any) -> bool:
         return bool(ticket.micros_left > 0 and ticket.holder and ticket.is_waiting)
+
+    @admin.display(description=_("why it is not served"))
+    def why(self, ticket: Any) -> str:
+        return explain(ticket)
 
 
 @admin.register(Job)

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from django.contrib import admin
 
 from resourcepool.admin.base import ReadOnlyAdmin
+from resourcepool.status.figure_text import figure_text
 from resourcepool.status.system import Figure, NamedSystem
 from resourcepool.status.systems.registry import named_systems
-from resourcepool.templatetags.resourcepool_dashboard import figure_text
 
 
 class SystemAdmin(ReadOnlyAdmin):

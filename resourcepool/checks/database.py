@@ -7,8 +7,8 @@ from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
 
 from resourcepool.checks.messages import CheckWarning, Error
+from resourcepool.safety.diagnosis import ambiguous_models, used_aliases
 from resourcepool.safety.problem import Problem
-from resourcepool.safety.routing import ambiguous_models, used_aliases
 
 
 @register("resourcepool", Tags.database)

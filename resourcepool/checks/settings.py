@@ -25,7 +25,7 @@ from resourcepool.conf import (
 from resourcepool.documentation import documented
 from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption, PackageMissing
-from resourcepool.health_checks.check_settings import check_settings_of
+from resourcepool.health_checks.checker import check_settings_of
 from resourcepool.hints import choice
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.registry import resource_models

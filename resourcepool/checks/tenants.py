@@ -10,7 +10,7 @@ from django.db import connections, router
 from resourcepool.checks.messages import Error
 from resourcepool.documentation import documented
 from resourcepool.models import Event
-from resourcepool.safety.routing import leased_models
+from resourcepool.safety.diagnosis import leased_models
 
 SETTER = "set_schema"  # a method of the connections of such a backend
 HINT = (

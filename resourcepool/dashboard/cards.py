@@ -3,24 +3,28 @@
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
+from django.utils.text import capfirst
+
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import KEY_PLACEHOLDER, proportional_squares, resource_squares
-from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.panels import draw_panels
+from resourcepool.dashboard.problems import problems
 from resourcepool.history.leaks import open_leaks
+from resourcepool.history.models import Event
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict
-from resourcepool.status.activity import ChartRange, Point, RecentEvents, recent_events, trends, up_to_now
+from resourcepool.status.activity import ChartRange, RecentEvents, recent_events, sampled
 from resourcepool.status.alarms import alarms_of
+from resourcepool.status.event_text import latest_events
 from resourcepool.status.grid import MAX_CELLS, Cell, grid
 from resourcepool.status.jobs import jobs
 from resourcepool.status.pools import PoolStatus, pools
-from resourcepool.translation import gettext as _
-from resourcepool.waiting.models import Ticket
+from resourcepool.status.snoozes import snoozes
+from resourcepool.status.systems.registry import systems
 
-MAX_ALARMS = 100
+MAX_IN_LINE = 60  # resources whose squares are in the one line of a quiet pool
 IMPORT_COMMAND = "manage.py resourcepool_import proxies.csv"
 
 
@@ -41,7 +45,7 @@ def overview(
     """
     pool_statuses, job_statuses = pools(models), visible_jobs(jobs(), models)
     labels = [pool.label for pool in pool_statuses]
-    recent, history = recent_events(labels), trends(labels, span)
+    recent, with_samples = recent_events(labels), sampled(labels, span)
     cells = grid(
         [model for model, pool in zip(models, pool_statuses, strict=True) if 0 < pool.total <= MAX_CELLS]
     )
@@ -49,22 +53,38 @@ def overview(
     for number, (model, pool) in enumerate(zip(models, pool_statuses, strict=True)):
         label = pool.label.lower()
         counts = recent.get(label, RecentEvents()) if model.pool.keeps_history else None
-        points = up_to_now(history[label], _current_point(pool, counts), span) if any(history[label]) else []
         cards.append(
             _card(f"rp{number}", model, pool, cells.get(pool.label, []), links)
             | {
                 "recent": counts,  # None: its history is off
-                "charts": charts(points) if points else [],
+                "has_samples": label in with_samples,
+                "charts": links.page("charts", pool=pool.label, span=span.value),
             }
         )
     panels = [*draw_panels(links, visible)]
     read = {name: statuses for drawn in panels for name, statuses in drawn.read.items()}
+    read |= {
+        system.name: system.read()
+        for system in systems()
+        if system.alarms and system.name not in read and all(map(links.can_view, system.viewed))
+    }
     alarms = alarms_of(pool_statuses, job_statuses, open_leaks(labels), read)
+    alarmed = {alarm.pool for alarm in alarms}
+    for card in cards:
+        card["is_busy"] = bool(card["pool"].waiters or card["pool"].label in alarmed)
+    shown = [drawn for drawn in panels if drawn.template]
     return {
-        "alarms": [(alarm, links.for_alarm(alarm)) for alarm in alarms[:MAX_ALARMS]],
+        "problems": problems(alarms, snoozes() if alarms else {}, links),
         "waiters": sum(pool.waiters for pool in pool_statuses),
         "cards": cards,
-        "panels": [drawn for drawn in panels if drawn.template],
+        "panels": shown,
+        "waiting": links.page("waiting"),
+        "activity": links.changelist(Event),
+        "events": latest_events(labels, visible) if links.can_view(Event) else [],
+        "sections": [
+            *((card["id"], capfirst(card["pool"].title)) for card in cards),
+            *(section for drawn in shown for section in drawn.sections),
+        ],
         "sweep": job_statuses.get(SWEEP),
         "span": span,
     }
@@ -76,13 +96,15 @@ def _card(card: str, model: Any, pool: PoolStatus, cells: list[Cell], links: Lin
         "id": card,
         "pool": pool,
         "address": links.changelist(model),
-        "tickets": links.changelist(Ticket, pool=pool.label.lower()) if pool.waiters else "",
+        "waiting": links.page("waiting", of=pool.label) if pool.waiters else "",
         "bad": links.changelist(model, verdict=Verdict.BAD.value),
         "segments": segments(pool, lambda state: links.changelist(model, state=state.value)),
         "squares": resource_squares(cells, links.change_page(model, KEY_PLACEHOLDER), card)
         if is_single
         else proportional_squares(pool.counts),
         "is_single": is_single,
+        "is_in_line": 0 < pool.total <= MAX_IN_LINE,
+        "overdue": sum(cell.is_overdue for cell in cells),
         "each": round(pool.total / 100),
         "hint": _hint(model),
     }
@@ -97,32 +119,6 @@ def segments(pool: PoolStatus, address: Callable[[State], str]) -> list[dict[str
             parts.append({"state": state, "count": count, "address": address(state), **position})
             start += count
     return parts
-
-
-def charts(points: Sequence[Point | None]) -> list[Chart]:
-    """Return the charts of a pool; None among ``points``: not sampled."""
-
-    def series(name: str, css: str, style: str, column: str) -> Series:
-        return Series(name, css, style, [None if point is None else getattr(point, column) for point in points])
-
-    leased = series(_("Leased"), "rp-area-leased", "area", "leased")
-    return [
-        chart(_("In use"), [leased, series(_("Leased or free"), "rp-line", "line", "capacity")]),
-        chart(_("Waiting"), [series(_("Waiting"), "rp-area-waiting", "area", "waiters")]),
-        chart(_("Acquired per minute"), [series(_("Acquired"), "rp-area-acquired", "area", "acquired")]),
-        chart(_("Lost or expired"), [series(_("Lost or expired"), "rp-bars-lost", "bars", "lost")]),
-    ]
-
-
-def _current_point(pool: PoolStatus, counts: RecentEvents | None) -> Point:
-    """Return the pool's state now as the last point of its charts; losses are only counted per sample."""
-    return Point(
-        leased=pool.counts[State.LEASED],
-        capacity=pool.working,
-        waiters=pool.waiters,
-        acquired=counts.acquired if counts else None,
-        lost=None,
-    )
 
 
 def _hint(model: Any) -> str:

@@ -14,6 +14,7 @@ from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 
 PROPORTIONAL_SQUARES = 100
+OVERDUE = "overdue"
 KEY_PLACEHOLDER = "0pk0"  # placeholder for the key in a URL
 
 
@@ -25,19 +26,22 @@ def resource_squares(cells: Sequence[Cell], address: str, card: str) -> SafeStri
         card: prefix of the ids, by which the focus is restored after a refresh.
     """
     describer = CellDescriber()
-    return render_squares(((cell.state.value, describer.text(cell), cell.pk) for cell in cells), address, card)
+    return render_squares(((css_class(cell), describer.text(cell), cell.pk) for cell in cells), address, card)
+
+
+def css_class(cell: Cell) -> str:
+    """Return the class of a square: its state, or that its holder should have renewed its lease."""
+    return OVERDUE if cell.is_overdue else cell.state.value
 
 
 def render_squares(cells: Iterable[tuple[str, str, Any]], address: str, group: str) -> SafeString:
     """Return a square for each (CSS class, text, key); see ``resource_squares``."""
     texts = [(css, group, index, text, key) for index, (css, text, key) in enumerate(cells)]
     if not address:
-        plain = (
-            '<span class="rp-cell rp-{}" id="{}-{}" title="{}" tabindex="0" role="img" aria-label="{}"></span>'
-        )
-        return format_html_join("", plain, ((*text, text[-1]) for *text, _key in texts))
+        plain = '<span class="rp-cell rp-{}" id="{}-{}" tabindex="0" role="img" aria-label="{}"></span>'
+        return format_html_join("", plain, (text for *text, _key in texts))
     before, _key, after = address.partition(KEY_PLACEHOLDER)
-    linked = '<a class="rp-cell rp-{}" id="{}-{}" title="{}" href="{}"></a>'
+    linked = '<a class="rp-cell rp-{}" id="{}-{}" aria-label="{}" href="{}"></a>'
     return format_html_join("", linked, ((*text, f"{before}{quote(key)}{after}") for *text, key in texts))
 
 
@@ -46,7 +50,7 @@ class CellDescriber:
 
     def __init__(self) -> None:
         self._states = {state: str(state.label) for state in State}
-        self._held, self._left = _("for %s"), _("%s left")
+        self._held, self._left, self._overdue = _("for %s"), _("%s left"), _("overdue: not renewed in time")
 
     def text(self, cell: Cell) -> str:
         """Return a line like "17: a.example:3128, leased (web1/90/main/3), for 12 min, 40 s left"."""
@@ -58,6 +62,8 @@ class CellDescriber:
             line += ", " + self._held % duration(cell.held)
         if cell.ends is not None:
             line += ", " + self._left % duration(cell.ends)
+        if cell.is_overdue:
+            line += ", " + self._overdue
         return line
 
 

@@ -22,11 +22,13 @@ class Drawn:
         template: "": there is nothing to show.
         panel: the data, for the template.
         read: {name of a system: its statuses}, for the alarms.
+        sections: (HTML id, title) of each of its sections.
     """
 
     template: str
     panel: Any
     read: Mapping[str, Any] = field(default_factory=dict)
+    sections: Sequence[tuple[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def draw(system: NamedSystem, declared: Panel, links: Links, visible: Set[Any]) 
     html_id = declared.html_id or f"rp-{system.name}"
     all_url = links.changelist(system.reader.model) if after else ""
     panel = ContainerPanel(declared, html_id, _columns(system), rows, bool(after), all_url)
-    return Drawn(TEMPLATE if rows else "", panel, {system.name: statuses})
+    return Drawn(TEMPLATE if rows else "", panel, {system.name: statuses}, [(html_id, declared.title)])
 
 
 def _columns(system: NamedSystem) -> list[tuple[str, Figure]]:

@@ -1,11 +1,13 @@
-"""The admin pages that numbers and alarms of the dashboard link to."""
+"""The admin pages that the dashboard links to, and the operations that it offers, as far as the user may."""
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.apps import apps
 from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import quote
+from django.db.models import IntegerField
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
@@ -14,14 +16,33 @@ from resourcepool.jobs import Job
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
 from resourcepool.status.alarm import Alarm, AlarmKind
+from resourcepool.status.system import System
 from resourcepool.status.systems.registry import systems
-from resourcepool.waiting.models import Ticket
 
-# The list that an alarm of a pool links to: a model and the filters.
-POOL_LISTS: dict[AlarmKind, tuple[Any, dict[str, str]]] = {
-    **dict.fromkeys((AlarmKind.NOTHING_IN_SERVICE, AlarmKind.EXHAUSTED, AlarmKind.STARVED), (Ticket, {})),
-    AlarmKind.LEAKED: (Event, {"what": EventKind.LEAKED.value, "past": "hour"}),
+JOB_ALARMS = (AlarmKind.JOB_FAILED, AlarmKind.CHECKER_BROKEN, AlarmKind.SWEEP_STALE)
+FREE, OUT = ({"state": state.value} for state in (State.FREE, State.OUT))
+LEASED = {"state": State.LEASED.value}
+# The filters of the list of resources that an alarm of a pool links to, and the operations that most likely end it.
+POOL_ALARMS: dict[AlarmKind, tuple[dict[str, str], tuple[str, ...]]] = {
+    AlarmKind.NOTHING_IN_SERVICE: (OUT, ("return_to_service",)),
+    AlarmKind.EXHAUSTED: (LEASED, ()),
+    AlarmKind.STARVED: (FREE, ()),
+    AlarmKind.EXPIRED: (FREE, ("check",)),
+    AlarmKind.CHECK_STALE: (FREE, ("check",)),
 }
+
+
+class Button(NamedTuple):
+    """An operation that the user may run.
+
+    Attributes:
+        url: of its form, or the address to post to.
+        form: HTML id of the form that posts it; "": the button is a link to ``url``, which asks first.
+    """
+
+    operation: Any
+    url: str
+    form: str
 
 
 def admin_url(site: AdminSite, model: Any, page: str, *args: object, **filters: object) -> str:
@@ -41,32 +62,100 @@ class Links:
 
     def __init__(self, site: AdminSite, request: HttpRequest) -> None:
         self._site, self._request = site, request
+        # Where an operation returns to: this page, or the one of which this is the live part.
+        is_live = request.path == self.page("live")
+        self._back = self.page("changelist") if is_live else request.get_full_path()
+
+    def page(self, name: str, **query: str) -> str:
+        """Return the URL of a page of the dashboard: "changelist", "search" .."""
+        url = reverse(f"admin:resourcepool_dashboard_{name}", current_app=self._site.name)
+        return f"{url}?{urlencode(query)}" if query else url
 
     def changelist(self, model: Any, **filters: str) -> str:
         """Return the URL of the list of ``model`` with ``filters``."""
-        return admin_url(self._site, model, "changelist", **filters) if self._can_view(model) else ""
+        return admin_url(self._site, model, "changelist", **filters) if self.can_view(model) else ""
 
     def change_page(self, model: Any, key: Any) -> str:
         """Return the URL of the page of the row ``key``."""
-        return admin_url(self._site, model, "change", quote(key)) if self._can_view(model) else ""
+        return admin_url(self._site, model, "change", quote(key)) if self.can_view(model) else ""
 
     def for_alarm(self, alarm: Alarm) -> str:
-        """Return the URL of the list that shows the subject of ``alarm``."""
-        kind = alarm.kind
-        if kind in (AlarmKind.JOB_FAILED, AlarmKind.CHECKER_BROKEN, AlarmKind.SWEEP_STALE):
-            return self.changelist(Job)
-        if kind in (AlarmKind.EXPIRED, AlarmKind.CHECK_STALE):
-            return self.changelist(apps.get_model(alarm.pool), state=State.FREE.value)
-        if kind in POOL_LISTS:
-            model, filters = POOL_LISTS[kind]
-            return self.changelist(model, pool=alarm.pool.lower(), **filters)
-        about, colon, name = alarm.pool.partition(": ")
-        for system in systems():
-            if colon and system.subject == f"{about}: %s":
-                model, filters = system.list_of_alarm(kind, name)
-                return self.changelist(model, **filters)
-        return ""
+        """Return the URL of the row that ``alarm`` is about, or else of the list that shows its subject."""
+        if alarm.key:
+            return self.change_page(apps.get_model(alarm.model), alarm.key)
+        model, filters = _list_of(alarm)
+        return self.changelist(model, **filters) if model else ""
 
-    def _can_view(self, model: Any) -> bool:
+    def buttons_for_alarm(self, alarm: Alarm) -> list[Button]:
+        """Return the operations that most likely end ``alarm``, on its row or on all rows of its list."""
+        names = _operations_of(alarm)
+        if alarm.key:
+            return self.on_row(apps.get_model(alarm.model), alarm.key, names)
+        model, filters = _list_of(alarm)
+        is_list = model is not None and isinstance(model._meta.pk, IntegerField)  # its form has a key: 0
+        return self._on_list(model, filters, names) if is_list else []
+
+    def on_row(self, model: Any, key: Any, names: Iterable[str]) -> list[Button]:
+        """Return those of the operations with these names that the user may run on the row ``key``."""
+        buttons = []
+        for operation in self._allowed(model, names):
+            url = admin_url(self._site, model, "operate", quote(key), operation.name)
+            back = urlencode({"next": self._back})
+            buttons.append(Button(operation, f"{url}?{back}", "rp-run" if operation.is_harmless else ""))
+        return buttons
+
+    def of_row(self, row: Any) -> list[Button]:
+        """Return all operations that the page of ``row``, which comes from ``get_object``, offers the user now."""
+        page: Any = self._site.get_model_admin(type(row))
+        offered = [name for name, one in getattr(page, "operations", {}).items() if page.can_offer(one, row)]
+        return self.on_row(type(row), row.pk, offered)
+
+    def get_object(self, model: Any, key: str) -> Any:
+        """Return the row, as its page reads it; None: the user may not see it, or it does not exist."""
+        if not self.can_view(model):
+            return None
+        return self._site.get_model_admin(model).get_object(self._request, key)
+
+    def _on_list(self, model: Any, filters: dict[str, str], names: Iterable[str]) -> list[Button]:
+        url = self.changelist(model, **filters)
+        return (
+            [Button(operation, url, "rp-run-all") for operation in self._allowed(model, names)] if url else []
+        )
+
+    def _allowed(self, model: Any, names: Iterable[str]) -> Iterator[Any]:
+        if not self.can_view(model):
+            return
+        page: Any = self._site.get_model_admin(model)
+        operations = getattr(page, "operations", {})
+        for operation in (operations[name] for name in names if name in operations):
+            if operation.is_for(model) and page.can_run(self._request, operation):
+                yield operation
+
+    def can_view(self, model: Any) -> bool:
+        """Return whether this admin site has pages of ``model`` that the user may view."""
         site = self._site
         return site.is_registered(model) and site.get_model_admin(model).has_view_permission(self._request)
+
+
+def system_of(alarm: Alarm) -> System | None:
+    """Return the system that raises ``alarm``; None: a pool or a job."""
+    about, colon, _name = alarm.pool.partition(": ")
+    return next((one for one in systems() if colon and one.subject == f"{about}: %s"), None)
+
+
+def _list_of(alarm: Alarm) -> tuple[Any, dict[str, str]]:
+    """Return the model and the filters of the list that shows the subject of ``alarm``; None: there is none."""
+    if alarm.kind in JOB_ALARMS:
+        return Job, {}
+    if alarm.kind in POOL_ALARMS:
+        return apps.get_model(alarm.pool), POOL_ALARMS[alarm.kind][0]
+    if alarm.kind is AlarmKind.LEAKED:
+        return Event, {"pool": alarm.pool.lower(), "what": EventKind.LEAKED.value, "past": "hour"}
+    system = system_of(alarm)
+    return system.list_of_alarm(alarm.kind, alarm.pool.partition(": ")[2]) if system else (None, {})
+
+
+def _operations_of(alarm: Alarm) -> tuple[str, ...]:
+    if system := system_of(alarm):
+        return tuple(system.alarm_operations.get(alarm.kind, ()))
+    return POOL_ALARMS[alarm.kind][1] if alarm.kind in POOL_ALARMS else ()

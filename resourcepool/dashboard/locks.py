@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from resourcepool.dashboard.containers import CSS, Drawn, Row
 from resourcepool.dashboard.links import Links
-from resourcepool.locks.models import NUMBER_MARK
 from resourcepool.status.locks.cycles import KINDS, lock_badge
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, locks
 from resourcepool.status.locks.summary import LocksSummary, summary
+from resourcepool.translation import gettext as _
 
 NOTIFYING = (LockKind.CONDITION, LockKind.BARRIER)
 MAX_CONDITIONS_SHOWN = 20  # including barriers
@@ -45,11 +45,11 @@ def draw_locks(links: Links, visible: Set[Any]) -> Drawn | None:
     ]
     panel = LockPanel(found, rows, [(str(name), address) for name, address in lists if address])
     template = "resourcepool/dashboard/locks.html" if found.holders or rows else ""
-    return Drawn(template, panel, {"locks": found})
+    return Drawn(template, panel, {"locks": found}, [("rp-locks", _("Locks"))])
 
 
 def _page(links: Links, one: LockStatus) -> str:
-    return links.change_page(one.kind.model, f"{one.name}{NUMBER_MARK}0" if one.kind.has_permits else one.name)
+    return links.change_page(one.kind.model, one.kind.page_key(one.name))
 
 
 def draw_conditions(links: Links, visible: Set[Any]) -> Drawn | None:
@@ -64,4 +64,5 @@ def draw_conditions(links: Links, visible: Set[Any]) -> Drawn | None:
     ]
     lists = [(kind.model._meta.verbose_name_plural, links.changelist(kind.model)) for kind in kinds]
     every = [(str(name), address) for name, address in lists if page.after and address]
-    return Drawn("resourcepool/dashboard/conditions.html" if rows else "", ConditionPanel(rows, every))
+    template = "resourcepool/dashboard/conditions.html" if rows else ""
+    return Drawn(template, ConditionPanel(rows, every), {}, [("rp-conditions", _("Conditions and barriers"))])

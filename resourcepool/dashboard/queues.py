@@ -202,4 +202,5 @@ def draw_queues(links: Links, visible: Set[Any]) -> Drawn | None:
     if QueueGroup not in visible:
         return None
     shown = panel(links)
-    return Drawn("resourcepool/dashboard/queues.html", shown, {"queues": shown.queue_groups})
+    sections = [(card["id"], card["status"].name) for card in shown.cards]
+    return Drawn("resourcepool/dashboard/queues.html", shown, {"queues": shown.queue_groups}, sections)

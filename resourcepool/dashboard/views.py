@@ -8,19 +8,24 @@ from typing import Any
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from resourcepool.dashboard.access import visible_models
 from resourcepool.dashboard.cards import overview
+from resourcepool.dashboard.charts import chart_range, charts
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.panels import visible_in_panels
+from resourcepool.dashboard.search import search
+from resourcepool.dashboard.waiting import waiting
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.status import snoozes
 from resourcepool.status.activity import ChartRange
+from resourcepool.status.snoozes import HOUR
 from resourcepool.translation import gettext as _
 
 REFRESH_EVERY = 5  # seconds
@@ -34,9 +39,19 @@ def urls(site: AdminSite) -> list[URLPattern]:
     """Return the URL patterns of the dashboard on ``site``."""
     page_view = handle_outage(site.admin_view(partial(page, site=site)))
     live_view = handle_outage(partial(live, site=site))
+    snooze_view = handle_outage(site.admin_view(partial(snooze, site=site)))
     return [
         path("", page_view, name="resourcepool_dashboard_changelist"),
         path("live/", live_view, name="resourcepool_dashboard_live"),
+        path("snooze/", snooze_view, name="resourcepool_dashboard_snooze"),
+        *(
+            path(
+                f"{name}/",
+                handle_outage(site.admin_view(partial(view, site=site))),
+                name=f"resourcepool_dashboard_{name}",
+            )
+            for name, view in (("search", search), ("waiting", waiting), ("charts", charts))
+        ),
     ]
 
 
@@ -80,13 +95,27 @@ def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
     return render(request, "resourcepool/dashboard/live.html", _overview(request, site))
 
 
+@require_POST
+def snooze(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
+    """Snooze an alarm for an hour, or end its snooze; for users who may run any operation."""
+    if not may_snooze(request):
+        raise PermissionDenied
+    hours = 0.0 if "end" in request.POST else HOUR
+    snoozes.snooze(request.POST.get("end") or request.POST.get("alarm", ""), request.user.get_username(), hours)
+    return HttpResponseRedirect(Links(site, request).page("changelist"))
+
+
+def may_snooze(request: HttpRequest) -> bool:
+    """Return whether the user may run an operation anywhere: who only reads hides nothing from others."""
+    permissions: Any = request.user.get_all_permissions()
+    return any(name.partition(".")[2].startswith("operate_") for name in permissions)
+
+
 def _overview(request: HttpRequest, site: AdminSite) -> dict[str, Any]:
     request.current_app = site.name
     models = visible_models(site, request)
     visible = visible_in_panels(site, request)
     if not models and not visible:
         raise PermissionDenied
-    name = request.GET.get("span", "")
-    span = ChartRange(name) if name in list(ChartRange) else ChartRange.HOUR
-    shown = overview(models, span, Links(site, request), visible)
-    return {"shown": shown, "now": timezone.now()}
+    shown = overview(models, chart_range(request), Links(site, request), visible)
+    return {"shown": shown, "now": timezone.now(), "may_snooze": may_snooze(request)}

@@ -1,27 +1,24 @@
-"""Secrets at rest: a text field encrypted with the keys in RESOURCEPOOL["SECRET_KEYS"].
+"""A text field that is encrypted in the database; ``secret`` explains how.
 
-The first key encrypts, every key decrypts. To replace a key, put the new one first and run
-``manage.py resourcepool_rotate_secrets``. A value is encrypted when it is assigned, and decrypted when it is read, not
-when its row is loaded.
+A value is encrypted when it is assigned, and decrypted when it is read, not when its row is loaded.
 
 A value is bound to its column when it is assigned, and to its row when the row is saved: a copy in another row cannot
 be decrypted.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import signals
 from django.db.models.query_utils import DeferredAttribute
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.documentation import documented
 from resourcepool.encryption.form_field import SecretField, SecretInput
-from resourcepool.encryption.secret import ANY_PURPOSE, EncryptedSecret, Purpose, encrypt
+from resourcepool.encryption.secret import EncryptedSecret, Purpose, encrypt
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.text import TextField
 from resourcepool.translation import gettext_lazy as _
@@ -38,7 +35,7 @@ class _DecryptedOnRead(DeferredAttribute):
             return self
         value = instance.__dict__.get(self.field.attname, self)
         value = super().__get__(instance, cls) if value is self else value
-        return self._opened(value, instance) if isinstance(value, EncryptedSecret) else value
+        return self._opened(value, instance) if type(value) is EncryptedSecret else value
 
     @sensitive_variables()
     def _opened(self, value: EncryptedSecret, instance: Any) -> str:
@@ -54,13 +51,11 @@ class _DecryptedOnRead(DeferredAttribute):
     def __set__(self, instance: Any, value: Any) -> None:
         # Encrypted at once, so that neither the instance nor an error report contains the text.
         is_text = isinstance(value, str) and value
-        instance.__dict__[self.field.attname] = encrypt(value, self.field.purpose()) if is_text else value
+        instance.__dict__[self.field.attname] = encrypt(value, self.field.column_purpose) if is_text else value
 
 
-class _FixtureValue(NamedTuple):
-    """A secret of a fixture on its way to the database: reading it does not decrypt it."""
-
-    secret: EncryptedSecret
+class _FromFixture(EncryptedSecret):
+    """A secret of a fixture, which ``loaddata`` stores unread: one unreadable secret would stop it otherwise."""
 
 
 class EncryptedTextField(TextField):
@@ -106,20 +101,22 @@ class EncryptedTextField(TextField):
             text = "its secrets are bound to no row: a copy can be decrypted in any row of the table."
             yield CheckWarning(text, hint=hint, obj=self, id="resourcepool.W027")
 
-    def purpose(self, *row: object) -> Purpose:
-        """Return the purpose of secrets in this column; with values of ``bound_to``: of the secret in this row."""
-        return ("column", self.called or f"{self.model._meta.label}.{self.name}", *map(str, row))
+    @property
+    def column_purpose(self) -> Purpose:
+        """The purpose of secrets in this column whose row is unknown."""
+        return ("column", self.called or f"{self.model._meta.label}.{self.name}")
 
     def purposes(self, instance: models.Model) -> list[Purpose]:
         """Return the purposes that a secret of ``instance`` may have been encrypted for, strictest first."""
         return self.purposes_of(
-            *(as_stored(column, getattr(instance, column.attname)) for column in self._binding())
+            *(_as_stored(column, getattr(instance, column.attname)) for column in self._binding())
         )
 
     def purposes_of(self, *row: object) -> list[Purpose]:
         """Return the same for the row with these values of ``bound_to``; None: unknown."""
-        is_known = bool(row) and not any(value is None for value in row)
-        return [*([self.purpose(*row)] if is_known else []), self.purpose(), ANY_PURPOSE]
+        is_known = bool(row) and None not in row
+        of_row = [(*self.column_purpose, *map(str, row))] if is_known else []
+        return [*of_row, self.column_purpose]
 
     def _binding(self) -> list[Any]:
         meta = self.model._meta
@@ -131,19 +128,6 @@ class EncryptedTextField(TextField):
         super().contribute_to_class(cls, name, private_only)
         # Django's clean_fields would decrypt the value, which may fail, and assign it again.
         cls.clean_fields = _without(name, cls.clean_fields)
-        # loaddata would, too: one unreadable secret would stop it from restoring all others.
-        signals.pre_save.connect(self._keep_as_loaded, sender=cls)
-        signals.post_save.connect(self._read_again, sender=cls)
-
-    def _keep_as_loaded(self, instance: Any, raw: bool, **_: Any) -> None:
-        value = instance.__dict__.get(self.attname)
-        if raw and isinstance(value, EncryptedSecret):
-            instance.__dict__[self.attname] = _FixtureValue(value)
-
-    def _read_again(self, instance: Any, raw: bool, **_: Any) -> None:
-        value = instance.__dict__.get(self.attname)
-        if raw and isinstance(value, _FixtureValue):
-            instance.__dict__[self.attname] = value.secret
 
     @property
     def flatchoices(self) -> list[tuple[None, str]]:
@@ -151,13 +135,12 @@ class EncryptedTextField(TextField):
         return [(None, "")]
 
     def from_db_value(self, value: str | None, *_: Any) -> Any:
-        return self.to_python(value)
+        return EncryptedSecret(value.removeprefix(PREFIX)) if value and value.startswith(PREFIX) else value
 
     def to_python(self, value: Any) -> Any:
-        """Convert a value from the database or from a fixture; never user input."""
-        if isinstance(value, str) and value.startswith(PREFIX):
-            return EncryptedSecret(value.removeprefix(PREFIX))
-        return value
+        """Convert a value from a fixture; never user input."""
+        stored = self.from_db_value(value) if isinstance(value, str) else value
+        return _FromFixture(stored.token) if isinstance(stored, EncryptedSecret) else stored
 
     @sensitive_variables()
     def clean(self, value: Any, model_instance: Any) -> Any:
@@ -200,9 +183,7 @@ class EncryptedTextField(TextField):
     def get_prep_value(self, value: Any) -> Any:
         if value is None or value == "":
             return value
-        if isinstance(value, _FixtureValue):
-            return PREFIX + value.secret.token
-        secret = value if isinstance(value, EncryptedSecret) else encrypt(str(value), self.purpose())
+        secret = value if isinstance(value, EncryptedSecret) else encrypt(str(value), self.column_purpose)
         return PREFIX + secret.token
 
     def value_to_string(self, obj: models.Model) -> str:
@@ -212,7 +193,7 @@ class EncryptedTextField(TextField):
         return super().get_lookup(lookup_name) if lookup_name == "isnull" else None
 
 
-def as_stored(column: Any, value: Any) -> Any:
+def _as_stored(column: Any, value: Any) -> Any:
     """Return ``value`` as it is read back from ``column``: "80" as 80, a text ``Enum`` as text.
 
     None for an expression, whose value is unknown.

@@ -12,7 +12,7 @@ from django.views.decorators.debug import sensitive_variables
 from resourcepool.database.rows import for_update
 from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.encryption.field import EncryptedTextField
-from resourcepool.encryption.secret import EncryptedSecret, encrypt
+from resourcepool.encryption.secret import NO_PURPOSE, EncryptedSecret, encrypt
 from resourcepool.events import Sentence, joined, sentence_for
 from resourcepool.exceptions import ResourcePoolError, RowLocked, SecretUnreadable
 from resourcepool.translation import gettext_noop
@@ -96,7 +96,7 @@ def _rotate_some(
 def _reencrypted(field: Any, row: Any) -> EncryptedSecret:
     """Return the secret of ``row`` encrypted with the first key, for this row."""
     purposes = field.purposes(row)
-    return encrypt(row.__dict__[field.name].open(*purposes), purposes[0])
+    return encrypt(row.__dict__[field.name].open(*purposes, NO_PURPOSE), purposes[0])
 
 
 def _unreadable(model: Any, errors: dict[Any, SecretUnreadable]) -> SecretUnreadable:

@@ -1,11 +1,18 @@
 """Encryption with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts.
 
-Each purpose has its own keys, derived from these: a secret encrypted for one purpose cannot be decrypted for another.
+The cipher is ``MultiFernet`` of the package cryptography, with keys of its own for each purpose: HMAC-SHA256 of the
+purpose under each configured key. So Fernet's own authentication refuses a secret that was copied from another row,
+column or model, as it refuses one of another key. There is no context inside of a secret that a caller could forget to
+compare, and nothing to design besides the derivation: HMAC-SHA256 is a pseudorandom function, so keys of different
+purposes are independent. The purpose is encoded as JSON, in which different ones never look alike.
 """
 
 import base64
 import hmac
 import json
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
@@ -18,8 +25,8 @@ from resourcepool.translation import gettext_noop as _
 Purpose = tuple[str, ...]
 """The use of a secret, such as ("column", "resourcepool.Proxy.password", "http", "a.example", "80", "joe")."""
 
-ANY_PURPOSE: Purpose = ()
-"""For secrets encrypted with the keys themselves, before purposes were introduced; only decrypted."""
+NO_PURPOSE: Purpose = ()
+"""For secrets encrypted with the keys themselves, before there were purposes: only rotation decrypts them."""
 
 ENCODING = ("utf-8", "surrogatepass")  # an error about half a character would show the whole secret
 
@@ -89,11 +96,27 @@ def _cipher(purpose: Purpose) -> Any:
             " create one with: %(command)s"
         )
         raise SecretUnreadable(Sentence(text, count=len(keys), command=_COMMAND)) from None
-    return MultiFernet([Fernet(_derived(key, purpose)) for key in keys] if purpose else ciphers)
+    return MultiFernet([Fernet(_derived(key, purpose)) for key in keys] if purpose != NO_PURPOSE else ciphers)
 
 
 @sensitive_variables()
 def _derived(key: str | bytes, purpose: Purpose) -> bytes:
-    # JSON is unambiguous, whatever the parts contain.
-    text = json.dumps(purpose).encode()
-    return base64.urlsafe_b64encode(hmac.digest(base64.urlsafe_b64decode(key), text, "sha256"))
+    return base64.urlsafe_b64encode(
+        hmac.digest(base64.urlsafe_b64decode(key), json.dumps(purpose).encode(), "sha256")
+    )
+
+
+@contextmanager
+def clear_frame_variables() -> Iterator[None]:
+    """Clear the local variables in the traceback of an error that leaves the block; files and lines stay."""
+    try:
+        yield
+    except BaseException as error:
+        _forget(error)
+        raise
+
+
+def _forget(error: BaseException | None) -> None:
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__

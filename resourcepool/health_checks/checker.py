@@ -1,9 +1,22 @@
-"""The base class of checkers."""
+"""The base class of checkers, and the settings of checks: RESOURCEPOOL["CHECKS"]["app.Model"]."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.module_loading import import_string
+from django.views.decorators.debug import sensitive_variables
+
+from resourcepool import options
+from resourcepool.conf import setting
+from resourcepool.documentation import documented
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.resources.state import Verdict
+from resourcepool.translation import gettext_noop as _
+
+GENERAL = frozenset({"checker", "timeout", "every", "at_once", "suspicious"})
+WEEK = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +67,77 @@ class Checker:
     def check(self, resource: Any) -> Finding:
         """Return whether this resource is usable. It is leased during the check."""
         raise NotImplementedError(f"{type(self).__name__} must define check()")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """The settings of the health checks of one model.
+
+    Attributes:
+        every: the interval of checks of each resource, in seconds.
+        at_once: the number of parallel checks.
+        suspicious: the minimum number of failures to blame the checker, see ``check.common_cause``.
+    """
+
+    checker: Checker
+    every: int
+    at_once: int
+    suspicious: int
+
+
+def no_checker() -> Sentence:
+    """Return why nothing can be checked."""
+    return Sentence(_("no checker is configured; see %(page)s"), page=documented("how-to/health-checks"))
+
+
+@sensitive_variables()  # the URL of a checker may contain a key
+def check_settings_of(model: Any) -> CheckSettings:
+    """Return the settings of the health checks of ``model``.
+
+    Raises:
+        BadOption: the settings are missing, or one is wrong.
+    """
+    where = f"RESOURCEPOOL['CHECKS'][{model._meta.label!r}]"
+    configured = setting("CHECKS").get(model._meta.label)
+    if configured is None:
+        raise BadOption(where, Hidden(), because=no_checker())
+    every = _every(where, configured)  # at first, because it requires a dict
+    return CheckSettings(
+        checker=_checker(model, where, configured),
+        every=every,
+        at_once=options.whole(f"{where}['at_once']", configured.get("at_once", 20), least=1, most=200),
+        suspicious=options.whole(f"{where}['suspicious']", configured.get("suspicious", 5), least=1, most=100),
+    )
+
+
+def check_intervals() -> dict[str, int]:
+    """Return {label of a model with checks: the interval in seconds}; raises BadOption."""
+    return {
+        label: _every(f"RESOURCEPOOL['CHECKS'][{label!r}]", setting("CHECKS")[label])
+        for label in setting("CHECKS")
+    }
+
+
+@sensitive_variables()
+def _every(where: str, configured: Any) -> int:
+    if not isinstance(configured, Mapping):
+        raise BadOption(where, Hidden(), Sentence(_("a dict")))
+    return options.whole(f"{where}['every']", configured.get("every", 600), least=10, most=WEEK)
+
+
+def _checker(model: Any, where: str, configured: Mapping[str, Any]) -> Checker:
+    path = configured.get("checker", model.default_checker)
+    timeout = options.seconds(f"{where}['timeout']", configured.get("timeout", 10.0), least=0.1, most=300)
+    own = {name: value for name, value in configured.items() if name not in GENERAL}
+    try:
+        checker = import_string(path)
+    except (ImportError, AttributeError, TypeError):
+        checker = None
+    if not (isinstance(checker, type) and issubclass(checker, Checker)):
+        raise BadOption(f"{where}['checker']", path, "the dotted path of a class derived from Checker")
+    try:
+        return checker(timeout=timeout, **own)
+    except BadOption as error:
+        raise error.of(f"{where}[{error.name!r}]") from error
+    except TypeError as error:  # such as "got an unexpected keyword argument 'ulr'"
+        raise BadOption(where, sorted(own, key=str), because=str(error)) from error

@@ -1096,6 +1096,7 @@ class Migration(migrations.Migration):
                             ("deleted", "deleted"),
                             ("missed", "missed"),
                             ("resized", "resized"),
+                            ("snoozed", "alarm snoozed"),
                         ],
                         max_length=12,
                         verbose_name="event",

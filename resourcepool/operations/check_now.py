@@ -7,8 +7,7 @@ from typing import Any
 from resourcepool.database import background
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.health_checks.check import CheckOptions, check
-from resourcepool.health_checks.results import Tally
+from resourcepool.health_checks.check import CheckOptions, Tally, check
 from resourcepool.translation import gettext as _
 
 MAX_CHECKS = 20

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Q
 
 from resourcepool.conf import setting
-from resourcepool.health_checks.candidates import CHECK_REASON
+from resourcepool.health_checks.lease import CHECK_REASON
 from resourcepool.history.leaks import acknowledge, select_open_leaks
 from resourcepool.operations import check_now
 from resourcepool.operations.fields import DurationField, TextField

@@ -7,7 +7,7 @@ from typing import BinaryIO
 from django.db import connections
 
 from resourcepool.database.retry import retrying
-from resourcepool.encryption.traceback_cleanup import clear_frame_variables
+from resourcepool.encryption.secret import clear_frame_variables
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.import_file import (
@@ -21,7 +21,36 @@ from resourcepool.proxies.import_file import (
 )
 from resourcepool.proxies.import_plan import ImportResult, apply_plan, make_plan
 from resourcepool.proxies.models import Proxy
+from resourcepool.translation import gettext, ngettext, ngettext_lazy
 from resourcepool.translation import gettext_noop as _
+
+# {attribute of ``ImportResult``: the sentence about it}
+NOTES = {
+    "returned": ngettext_lazy(
+        "%(shown)s changed proxy returns to service.",
+        "%(shown)s changed proxies return to service.",
+        "count",
+    ),
+    "differing": ngettext_lazy(
+        '%(shown)s existing proxy differs from the file and is left unchanged; "update" takes its values.',
+        '%(shown)s existing proxies differ from the file and are left unchanged; "update" takes its values.',
+        "count",
+    ),
+    "uncompared": ngettext_lazy(
+        "%(shown)s unchanged proxy has a password in the file; it is not compared with the stored one.",
+        "%(shown)s unchanged proxies have passwords in the file; they are not compared with the stored ones.",
+        "count",
+    ),
+    "staying_retired": ngettext_lazy(
+        '%(shown)s is still retired; "sync" returns it to service.',
+        '%(shown)s are still retired; "sync" returns them to service.',
+        "count",
+    ),
+    "repeated": ngettext_lazy(
+        "%(shown)s line is an exact duplicate.", "%(shown)s lines are exact duplicates.", "count"
+    ),
+    "bad_count": ngettext_lazy("%(shown)s bad line skipped.", "%(shown)s bad lines skipped.", "count"),
+}
 
 
 class BadLines(ImportRefused):
@@ -87,3 +116,29 @@ def format_bad_lines(bad: Sequence[BadLine], count: int) -> Sentence:
     """Return the bad lines for people, one per line, and the number of others."""
     more = [Sentence(_("and %(count)s more"), count=f"{count - len(bad):,}")] if count > len(bad) else []
     return Sentence("%(lines)s", lines=(*map(str, bad), *more))
+
+
+def summary(result: ImportResult, *, dry_run: bool) -> str:
+    """Return the numbers of an import, or of a dry run, in a sentence."""
+    counts = {
+        name: f"{getattr(result, name):,}" for name in ("total", "new", "changed", "unchanged", "retired")
+    }
+    if dry_run:
+        text = ngettext(
+            "Would import %(total)s proxy: %(what)s.", "Would import %(total)s proxies: %(what)s.", result.total
+        )
+    else:
+        text = ngettext(
+            "Imported %(total)s proxy: %(what)s.", "Imported %(total)s proxies: %(what)s.", result.total
+        )
+    what = gettext("%(new)s new, %(changed)s changed, %(unchanged)s unchanged, %(retired)s retired")
+    return text % {**counts, "what": what % counts}
+
+
+def notes(result: ImportResult, *, sync: bool) -> list[str]:
+    """Return sentences about what else there is to know of an import; ``sync``: its option."""
+    counts = {name: getattr(result, name) for name in NOTES}
+    found = [NOTES[name] % {"count": count, "shown": f"{count:,}"} for name, count in counts.items() if count]
+    if sync and result.bad:
+        found.append(gettext("Nothing is retired, because lines were skipped."))
+    return found

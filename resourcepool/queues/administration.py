@@ -22,13 +22,20 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.labels import join_names, labels_of
 from resourcepool.queues import reassignment
-from resourcepool.queues.ids import MAX_IDS_SHOWN, keys_of, validate_ids
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, QueueGroup, Server
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.queues.planning.strategies import STRATEGIES
-from resourcepool.queues.queries import find_queue_group, read_queues, read_servers, using_of_queues
+from resourcepool.queues.queries import (
+    MAX_IDS_SHOWN,
+    find_queue_group,
+    keys_of,
+    read_queues,
+    read_servers,
+    using_of_queues,
+    validate_ids,
+)
 from resourcepool.text import printable
 from resourcepool.translation import gettext_noop as _
 

@@ -100,6 +100,13 @@ def trends(labels: Iterable[str], span: ChartRange) -> dict[str, list[Point | No
     return {pool: fold(rows, span) for pool, rows in rows_of.items()}
 
 
+def sampled(labels: Iterable[str], span: ChartRange) -> set[str]:
+    """Return the pools, in lower case, that have samples in ``span``, in one query."""
+    pools = [label.lower() for label in labels]
+    samples = Sample.objects.filter(pool__in=pools, minute__gt=DbLater(-60.0 * (span.minutes + 2)))
+    return set(fetch_all(samples.order_by().values_list("pool", flat=True).distinct()))
+
+
 def up_to_now(points: Sequence[Point | None], now: Point, span: ChartRange) -> list[Point | None]:
     """End the points with the state ``now``, unless a point covers many minutes."""
     return [*points[1:], now] if span.step == 1 else list(points)

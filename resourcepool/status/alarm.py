@@ -1,7 +1,8 @@
 """An alarm, the kinds of alarms, and their thresholds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from resourcepool import options
 from resourcepool.conf import setting
@@ -16,6 +17,7 @@ ABOUT_DISPENSERS = gettext_noop("dispenser: %s")
 ABOUT_TIMERS = gettext_noop("timers: %s")
 ABOUT_LOCKS = gettext_noop("locks: %s")
 ABOUT_CHANNELS = gettext_noop("channel: %s")
+ABOUT_DATABASES = gettext_noop("database: %s")
 
 LOCK_LABELS = {
     "lock": gettext_noop("lock %s"),
@@ -40,6 +42,7 @@ class AlarmKind(StrEnum):
     EXHAUSTED = "exhausted"
     STARVED = "starved"
     LOCK_WAIT = "lock_wait"
+    FEW_SESSIONS = "few_sessions"
     UNCLAIMED_TIMERS = "unclaimed_timers"
     LATE_TIMERS = "late_timers"
     LATE_TASKS = "late_tasks"
@@ -93,11 +96,14 @@ class Alarm:
 
     Attributes:
         pool: the label of its pool; or an ``ABOUT_`` text with a name ("locks: <kind> <name>"); or "".
+        model, key: the label of a model and the primary key of the one row that it is about; "": it is about several.
     """
 
     kind: AlarmKind
     pool: str
     text: str
+    model: str = field(default="", compare=False)
+    key: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.about}: {self.text}" if self.pool else self.text
@@ -112,9 +118,19 @@ class Alarm:
         return _(about) % (lock_label(*name.split(" ", 1)) if about == ABOUT_LOCKS else name)
 
     @property
+    def id(self) -> str:
+        """Its kind and subject, by which it is recognized while it lasts: "blocked stream: oracle"."""
+        return f"{self.kind.value} {self.pool}".rstrip()
+
+    @property
     def is_severe(self) -> bool:
         """Whether it keeps, or will soon keep, a caller from a resource or work from being done."""
         return self.kind not in MILD
+
+
+def about_row(model: Any, key: object) -> dict[str, str]:
+    """Return the fields of an ``Alarm`` about one row; ``key``: its primary key, None: no row."""
+    return {} if key is None else {"model": model._meta.label_lower, "key": str(key)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from resourcepool.events import Sentence, localized
 from resourcepool.exceptions import CheckerBroken, DatabaseUnavailable
-from resourcepool.health_checks.check_settings import check_intervals
+from resourcepool.health_checks.checker import check_intervals
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model

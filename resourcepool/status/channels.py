@@ -12,7 +12,7 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
-from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import NO_READER, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
@@ -39,6 +39,7 @@ class SubscriptionStatus:
         unread: number of unread messages, including removed ones. ``lost``: number of removed ones.
         behind: age of the oldest unread message, in seconds.
         missed: number of messages reported as missed so far.
+        pk: its primary key; None for users who may not see subscriptions.
     """
 
     name: str
@@ -48,6 +49,7 @@ class SubscriptionStatus:
     behind: float
     lost: int
     missed: int
+    pk: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class ChannelStatus(ReasonsMixin):
 
     def redacted(self) -> "ChannelStatus":
         """Return it without names and holders, for users who may not see subscriptions."""
-        nameless = tuple(replace(one, name="", holder="") for one in self.subscriptions)
+        nameless = tuple(replace(one, name="", holder="", pk=None) for one in self.subscriptions)
         return replace(self, subscriptions=nameless)
 
 
@@ -107,13 +109,16 @@ def channel_alarms(channels: Sequence[ChannelStatus], late: float) -> Iterator[A
     for channel in channels:
         about = ABOUT_CHANNELS % channel.name
         for one in channel.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
-            values = {"name": one.name or "?", "late": duration(one.behind)}
+            values, row = (
+                {"name": one.name or "?", "late": duration(one.behind)},
+                about_row(Subscription, one.pk),
+            )
             if one.lost:
                 text = _("messages removed before subscription %(name)s read them: %(count)d.")
-                yield Alarm(AlarmKind.MISSED_MESSAGES, about, text % {**values, "count": one.lost})
+                yield Alarm(AlarmKind.MISSED_MESSAGES, about, text % {**values, "count": one.lost}, **row)
             elif one.behind > late:
                 text = _("subscription %(name)s has unread messages: %(unread)d, the oldest for %(late)s.")
-                yield Alarm(AlarmKind.LAGGING, about, text % {**values, "unread": one.unread})
+                yield Alarm(AlarmKind.LAGGING, about, text % {**values, "unread": one.unread}, **row)
 
 
 def _annotated(channels: Any) -> Any:
@@ -160,6 +165,7 @@ def _status(row: Any, listeners: int, subscriptions: Sequence[Any]) -> ChannelSt
                 behind=one.behind or 0.0,
                 lost=max(0, min(first - 1, row.last) - one.cursor),
                 missed=one.missed,
+                pk=one.pk,
             )
             for one in subscriptions
         ),

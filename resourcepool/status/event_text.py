@@ -1,9 +1,10 @@
 """Events as sentences: who did what, to which row, and why."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.apps import apps
+from django.db.models import Subquery
 
 from resourcepool.elections.models import election_models
 from resourcepool.events import localized
@@ -11,6 +12,8 @@ from resourcepool.history.models import Event
 from resourcepool.locks.models import NUMBER_MARK, RWLockPermit, SemaphorePermit
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import EventKind
+from resourcepool.status.snapshots import fetch_all
+from resourcepool.status.snoozes import POOL as ALARM
 from resourcepool.status.times import precise_duration
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
@@ -45,6 +48,7 @@ SENTENCES: Mapping[str, Any] = {
     EventKind.DELETED: gettext_lazy("%(who)s deleted %(what)s"),
     EventKind.MISSED: gettext_lazy("%(what)s missed messages that were removed before it read them"),
     EventKind.RESIZED: gettext_lazy("%(who)s resized %(what)s"),
+    EventKind.SNOOZED: gettext_lazy("%(who)s snoozed %(what)s"),
 }
 # Of events that cover the whole lease.
 WHOLE: Mapping[str, Any] = {
@@ -60,6 +64,9 @@ TERMS: Mapping[str, Any] = {
     EventKind.LOST: gettext_lazy("%(holder)s lost the leadership of %(what)s"),
     EventKind.EXPIRED: gettext_lazy("the term of %(holder)s as leader of %(what)s expired"),
 }
+USUAL = (EventKind.ACQUIRED, EventKind.RELEASED, EventKind.HANDED_OVER, EventKind.CHECKED)
+MAX_LATEST = 6
+NEWEST = 10_000  # events among which the latest are looked for
 LOST_TO = gettext_lazy("%(holder)s lost %(what)s: %(who)s revoked it")
 
 
@@ -74,6 +81,20 @@ def add_sentences(events: Sequence[Any]) -> None:
         event.details = " · ".join(_details(event))
 
 
+def latest_events(labels: Iterable[str], visible: Collection[Any]) -> list[Any]:
+    """Return the latest events of operators, and of what went wrong, with sentences, newest first.
+
+    Args:
+        labels: of the pools; ``visible``: the other models whose events are returned.
+    """
+    pools = [*(label.lower() for label in labels), *(model._meta.label_lower for model in visible)]
+    last = Subquery(Event.objects.order_by("-pk").values("pk")[:1])
+    newest = Event.objects.filter(pool__in=pools, pk__gt=last - NEWEST).exclude(what__in=USUAL)
+    events = fetch_all(newest.order_by("-pk")[:MAX_LATEST])
+    add_sentences(events)
+    return events
+
+
 def thing(pool: str, row: str, names: Mapping[str, str] | None = None) -> str:
     """Return the row of an event in words: "proxy 17", "semaphore imports"."""
     name = (names or _names()).get(pool, pool)
@@ -83,7 +104,9 @@ def thing(pool: str, row: str, names: Mapping[str, str] | None = None) -> str:
 
 def _names() -> dict[str, str]:
     models = (*resource_models(), *apps.get_models())
-    return {model._meta.label_lower: str(model._meta.verbose_name) for model in models}
+    return {model._meta.label_lower: str(model._meta.verbose_name) for model in models} | {
+        ALARM: _("the alarm")
+    }
 
 
 def _sentence(event: Any, names: Mapping[str, str], revocation: Any) -> str:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from django.db import connections
-from django.db.models import CharField, DateTimeField, F, Subquery, Value
+from django.db.models import CharField, DateTimeField, F, FloatField, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
 from resourcepool.dialect import DbNow
@@ -15,7 +15,7 @@ from resourcepool.leases import verbs
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.state import State, state_details
-from resourcepool.status.holders import acquisition_of_outer_row, shares_history_database
+from resourcepool.status.holders import acquisition_of_outer_row, renewal, shares_history_database
 from resourcepool.status.snapshots import fetch_union
 
 MAX_CELLS = 1_000  # of one pool
@@ -33,6 +33,7 @@ class Cell:
         note: the holder if it is leased; otherwise the reason for its status.
         held: since it was leased, by the history; None: unknown.
         ends: until the lease, cool-down or quarantine ends, unless renewed; None without one.
+        is_overdue: whether its holder should have renewed its lease by now, by the history.
     """
 
     pk: str
@@ -41,6 +42,7 @@ class Cell:
     note: str
     held: float | None
     ends: float | None
+    is_overdue: bool = False
 
 
 def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
@@ -71,9 +73,10 @@ def _rows_of(model: Any) -> Any:
         grid_pk=Cast("pk", CharField()),
         grid_name=Cast(_name(model), CharField()),  # one collation for all pools
         grid_now=DbNow(),
-        grid_since=_since(model),
+        grid_since=_of_acquisition(model, "at", DateTimeField()),
+        grid_ttl=_of_acquisition(model, "ttl", FloatField()),
     )
-    return rows.values_list("grid_pool", "grid_pk", "grid_name", "grid_now", "grid_since", *COLUMNS)
+    return rows.values_list("grid_pool", "grid_pk", "grid_name", "grid_now", "grid_since", "grid_ttl", *COLUMNS)
 
 
 def _name(model: Any) -> Any:
@@ -86,15 +89,27 @@ def _name(model: Any) -> Any:
     return F(named) if named else Value("")
 
 
-def _since(model: Any) -> Any:
-    """Return the expression of the time of acquisition; NULL if the history is in another database."""
+def _of_acquisition(model: Any, column: str, field: Any) -> Any:
+    """Return the expression of a column of the event of its acquisition; NULL if that is in another database."""
     if not shares_history_database(model):
-        return Value(None, DateTimeField())
-    return Subquery(acquisition_of_outer_row(model).values("at")[:1])
+        return Value(None, field)
+    return Subquery(acquisition_of_outer_row(model).values(column)[:1])
 
 
-def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime | None, *columns: Any) -> Cell:
-    """Return the cell of a resource; ``columns``: the values of ``COLUMNS``, ``since``: when it was acquired."""
+def _cell(
+    pk: str,
+    name: str,
+    now: datetime.datetime,
+    since: datetime.datetime | None,
+    ttl: float | None,
+    *columns: Any,
+) -> Cell:
+    """Return the cell of a resource.
+
+    Args:
+        since: when it was acquired; ``ttl``: of its lease.
+        columns: the values of ``COLUMNS``.
+    """
     row = SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True)))
     details = state_details(row, now)
     state = details.state
@@ -102,6 +117,7 @@ def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime |
     # Quarantined while leased, and the lease has ended.
     ends_at_until = state is State.QUARANTINED and not row.in_service and row.until is not None
     ends = ((row.until if ends_at_until else row.busy_before) - now).total_seconds()
+    last = renewal(ttl, ends) if is_held else None
     return Cell(
         pk=pk,
         name=name or "",
@@ -109,4 +125,5 @@ def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime |
         note=row.holder if is_held else "" if state is State.FREE else details.reason,
         held=max(0.0, (now - since).total_seconds()) if since and is_held else None,
         ends=ends if ends > 0 else None,
+        is_overdue=last is not None and last.is_overdue,
     )

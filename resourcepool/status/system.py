@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
+from resourcepool.status.sections import INTERNALS
 from resourcepool.status.status_reader import StatusReader
 from resourcepool.translation import gettext_lazy as _
 
@@ -123,6 +124,9 @@ class System:
         alarms: returns the alarms of all statuses; None: there are none.
         subject: of its alarms, an ``ABOUT_`` text.
         alarm_lists: the list that an alarm of this kind links to; None: the other kinds.
+        alarm_operations: the operations that most likely end an alarm of this kind, by name; on the row that the alarm
+            is about, or on the list that it links to.
+        section: of the index of the admin.
         panel: on the dashboard; None: none, or a special one (``dashboard.panels``).
     """
 
@@ -135,7 +139,20 @@ class System:
     alarms: Callable[[Any, Thresholds], Iterable[Alarm]] | None = None
     subject: str = ""
     alarm_lists: Mapping[AlarmKind | None, RowList] = field(default_factory=dict)
+    alarm_operations: Mapping[AlarmKind, tuple[str, ...]] = field(default_factory=dict)
+    section: Any = INTERNALS
     panel: Panel | None = None
+
+    @property
+    def models(self) -> set[Any]:
+        """The models of all its rows."""
+        lists = [*self.alarm_lists.values(), *(figure.rows for figure in self.figures)]
+        return {*self.viewed, *self.details, *(rows.model for rows in lists if rows)}
+
+    @property
+    def plural(self) -> str:
+        """The users' word for all of its rows, in their language."""
+        return str(self.viewed[0]._meta.verbose_name_plural)
 
     def list_of_alarm(self, kind: AlarmKind, name: str) -> tuple[Any, dict[str, str]]:
         """Return the model and the filters of the list that an alarm about ``name`` links to."""

@@ -1,7 +1,7 @@
 """The waiters of a pool: their selectors, the waiters ahead of them, and why they are not served."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -125,13 +125,26 @@ def _tickets(model: Any) -> Any:
 
 
 def _waiter_status(model: Any, row: Any) -> WaiterStatus:
-    before, ticket = Q(priority__lt=row.priority) | Q(priority=row.priority, pk__lt=row.pk), _ticket_fields(row)
+    before = Q(priority__lt=row.priority) | Q(priority=row.priority, pk__lt=row.pk)
     in_front = _tickets(model).filter(before)
-    counts = _matching(model, json.dumps(ticket["wants"]))
+    ahead = retrying(connections[model.pool.using], in_front.count)
+    first = [TicketStatus(**_ticket_fields(row_ahead)) for row_ahead in fetch_all(in_front[:MAX_AHEAD])]
+    return waiter_status(row, ahead, matching(model, row.selector), first)
+
+
+def waiter_status(
+    row: Any, ahead: int, counts: Mapping[str, Any], in_front: Sequence[TicketStatus] = ()
+) -> WaiterStatus:
+    """Return the status of the ticket ``row``, which is annotated with ``waited``.
+
+    Args:
+        ahead: number of waiters ahead; ``in_front``: the first of them.
+        counts: of the matching resources, from ``matching``.
+    """
     return WaiterStatus(
-        **ticket,
-        ahead=retrying(connections[model.pool.using], in_front.count),
-        in_front=[TicketStatus(**_ticket_fields(row_ahead)) for row_ahead in fetch_all(in_front[:MAX_AHEAD])],
+        **_ticket_fields(row),
+        ahead=ahead,
+        in_front=list(in_front),
         matching={state: counts.get(f"n_{state.value}", 0) for state in State},
         next_free_in=counts.get("n_next_free_in"),
     )
@@ -151,8 +164,9 @@ def _selectors(selector: str) -> Mapping[str, Any]:
     return data if isinstance(data, dict) else {"?": "?"}  # written by another version; matches no resource
 
 
-def _matching(model: Any, selector: str) -> dict[str, Any]:
+def matching(model: Any, selector: str) -> dict[str, Any]:
     """Return the number of matching rows in each state; {} if this version does not support the selector."""
+    selector = json.dumps(_selectors(selector))
     counts = {f"n_{state.value}": Count("pk", filter=in_state(state)) for state in State}
     busy = Q(in_service=True, busy_before__gt=DbNow())
     soonest = Min(Until(F("busy_before")), filter=busy)

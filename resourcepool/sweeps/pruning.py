@@ -1,4 +1,4 @@
-"""Removes old history, tasks, timers and messages, and the rows of unused lock names, in small batches."""
+"""Removes old history, tasks, timers, messages, names and crashed queue servers, in small batches."""
 
 import contextlib
 from collections import defaultdict
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connections, router
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 
 from resourcepool import options
 from resourcepool.conf import setting
@@ -18,6 +18,7 @@ from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import RowLocked
 from resourcepool.history.models import Event, Sample
+from resourcepool.jobs import PRUNE
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LeaseQuerySet
@@ -27,7 +28,9 @@ from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.queues.models import Move
+from resourcepool.queues import reassignment
+from resourcepool.queues.models import Move, QueueGroup, Server
+from resourcepool.queues.queries import using_of_queues
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.models import Timer
@@ -50,6 +53,8 @@ PERMIT_MODELS: tuple[Any, ...] = (RWLockPermit, SemaphorePermit)
 
 Find = Callable[[LeaseQuerySet, str], Sequence[Any]]
 Remove = Callable[[LeaseQuerySet, Sequence[Any]], int]
+
+SERVER_GONE_AFTER = 3_600.0  # seconds after which a queue server is not expected to return from an outage
 
 
 def history_kept() -> float:
@@ -223,3 +228,35 @@ def _awaited(rows: LeaseQuerySet, names: Collection[str]) -> set[str]:
 
 def _delete(rows: Any, pks: Sequence[Any]) -> int:
     return int(rows.filter(pk__in=pks)._raw_delete(rows.db)) if pks else 0
+
+
+def remove_gone_servers(lease: Lease | None = None) -> int:
+    """Remove queue servers without a heartbeat for an hour; their queues become unassigned.
+
+    Skips queue groups with another queue server alive since: that one takes over by itself. A server whose queue is
+    locked by an open transaction is left for the next run.
+
+    Args:
+        lease: the lease of the job; LeaseLost is raised when it is lost.
+
+    Returns:
+        The number of removed queue servers.
+    """
+    using = using_of_queues()
+    servers = Server.objects.using(using).filter(queue_group=OuterRef("pk"))
+    recent = servers.filter(busy_before__gte=DbLater(-SERVER_GONE_AFTER))
+    left = QueueGroup.objects.using(using).filter(Exists(servers), ~Exists(recent)).values_list("pk", flat=True)
+    removed = 0
+    for queue_group in retrying(connections[using], lambda: list(left)):
+        if lease is not None:
+            lease.ensure_held()
+        rows = Server.objects.using(using).filter(queue_group=queue_group)
+        before = _count(rows)
+        with contextlib.suppress(RowLocked, QueueGroup.DoesNotExist):
+            reassignment.reassign(using, queue_group, PRUNE, if_due=True)
+        removed += max(0, before - _count(rows))
+    return removed
+
+
+def _count(rows: Any) -> int:
+    return int(retrying(connections[rows.db], rows.count))

@@ -12,7 +12,7 @@ from django.db import connections, router, transaction
 from resourcepool.database.retry import retrying
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
-from resourcepool.health_checks.check_settings import check_intervals
+from resourcepool.health_checks.checker import check_intervals
 from resourcepool.translation import gettext_noop as _
 
 MINUTE = 60  # seconds

@@ -1,32 +1,42 @@
 """The sweep and the other periodic jobs. Leases are correct without them."""
 
+import datetime
 import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
-from django.db import connections, router
-from django.db.models import Exists, OuterRef
+from django.db import IntegrityError, connections, router, transaction
+from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.utils import translation
 
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
+from resourcepool.dialect import MicrosUntil, read_clock
 from resourcepool.elections.models import election_models
 from resourcepool.elections.term import Term
 from resourcepool.events import joined, sentence_for
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.health_checks.check import CheckOptions, CheckResult, Tally, check
+from resourcepool.health_checks.checker import check_settings_of
 from resourcepool.history.durations import expired_durations
-from resourcepool.history.models import Event
+from resourcepool.history.models import Event, Sample
 from resourcepool.history.recorder import recorder
-from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, Job, run
+from resourcepool.jobs import CHECK, PRUNE, STATISTICS, SWEEP, Job, run
 from resourcepool.leases import verbs
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet, end_leases
-from resourcepool.resources.registry import resource_models
+from resourcepool.resources.registry import resource_model, resource_models
+from resourcepool.resources.state import State
 from resourcepool.signals import EventKind, RowEvent, alarm_cleared, alarm_raised, emit
 from resourcepool.status.alarms import Alarm, AlarmKind, alarms
-from resourcepool.sweeps.pruning import prune_channels, prune_finished, prune_history, remove_unused_names
-from resourcepool.sweeps.samples import take_samples
-from resourcepool.sweeps.servers import remove_gone_servers
+from resourcepool.status.pools import PoolStatus, pools
+from resourcepool.sweeps.pruning import (
+    prune_channels,
+    prune_finished,
+    prune_history,
+    remove_gone_servers,
+    remove_unused_names,
+)
 from resourcepool.text import printable
 
 logger = logging.getLogger("resourcepool.alarms")
@@ -36,6 +46,9 @@ MAX_ROWS = 1_000  # rows, or events, of one pool in one sweep
 LOOK_BACK = 900.0  # seconds
 # A release straight to a waiter also raises the fence by one.
 END_EVENTS = (EventKind.EXPIRED, EventKind.RELEASED, EventKind.HANDED_OVER, EventKind.REVOKED)
+
+MINUTE = datetime.timedelta(minutes=1)
+LEASE_LOSSES = (EventKind.LOST, EventKind.EXPIRED)
 
 
 def sweep() -> str | None:
@@ -159,3 +172,87 @@ def report_alarms(term: Term) -> int:
 def _read(memory: str) -> dict[tuple[str, str], str]:
     known: list[Any] = json.loads(memory) if memory else []
     return {(kind, pool): text for kind, pool, text in known if kind in list(AlarmKind)}
+
+
+def take_samples() -> int:
+    """Write a sample of each pool for the last full minute, if there is none yet; returns the number of samples."""
+    using = router.db_for_write(Sample)
+    connection = connections[using]
+    now = retrying(connection, lambda: read_clock(connection))
+    minute = now.replace(second=0, microsecond=0) - MINUTE
+    existing = Sample.objects.using(using).filter(minute=minute)
+    done = set(retrying(connection, lambda: list(existing.values_list("pool", flat=True))))
+    readable = {pool.label.lower(): pool for pool in pools() if not pool.error}
+    labels = [label for label in readable if label not in done]
+    counts = retrying(connection, lambda: _count_events(using, labels, minute))
+    samples = [_sample(readable[label], minute, *counts.get(label, (0, 0))) for label in labels]
+    try:
+        retrying(connection, lambda: _write(using, samples))
+    except IntegrityError:
+        return 0  # another process was faster
+    return len(samples)
+
+
+def _write(using: str, samples: list[Sample]) -> None:
+    with transaction.atomic(using=using):
+        Sample.objects.using(using).bulk_create(samples)
+
+
+def _count_events(using: str, labels: list[str], minute: datetime.datetime) -> dict[str, tuple[int, int]]:
+    """Return {pool: (leases acquired, leases lost or expired)} in that minute."""
+    events = Event.objects.using(using).order_by()
+    within = events.filter(pool__in=labels, at__gte=minute, at__lt=minute + MINUTE)
+    same_lease = events.filter(pool=OuterRef("pool"), row=OuterRef("row"), fence=OuterRef("fence"))
+    # A lease with both events counts once, at the first.
+    earlier_loss = same_lease.filter(what__in=LEASE_LOSSES, pk__lt=OuterRef("pk"))
+    acquired = _by_pool(within.acquisitions())
+    ended = _by_pool(within.filter(~Exists(earlier_loss), what__in=LEASE_LOSSES))
+    return {pool: (acquired.get(pool, 0), ended.get(pool, 0)) for pool in acquired.keys() | ended.keys()}
+
+
+def _by_pool(events: QuerySet[Event]) -> dict[str, int]:
+    return dict(events.values_list("pool").annotate(Count("pk")))
+
+
+def _sample(pool: PoolStatus, minute: datetime.datetime, acquired: int, lost: int) -> Sample:
+    free, leased = pool.counts[State.FREE], pool.counts[State.LEASED]
+    return Sample(
+        pool=pool.label.lower(),
+        minute=minute,
+        free=free,
+        leased=leased,
+        away=pool.total - free - leased,
+        waiters=pool.waiters,
+        oldest_wait=pool.oldest_wait,
+        acquired=acquired,
+        lost=lost,
+    )
+
+
+def check_pool(
+    model: Any, options: CheckOptions, on_result: Callable[[CheckResult], object] = lambda _: None
+) -> str | None:
+    """Check every free resource of ``model``; see ``check`` for the arguments.
+
+    Returns:
+        The result in one line; None if another process is running it.
+
+    Raises:
+        CheckerBroken: too many checks failed together; the job failed, and an alarm reports it.
+        BadOption: the settings of the check are missing or invalid; no job was started.
+    """
+    check_settings_of(model)
+
+    def work(term: Term) -> str:
+        tally = Tally(on_result)
+        check(model, options=options, on_result=tally, checkpoint=term.ensure_held)
+        in_use = ResourceQuerySet(model=model, using=model.pool.using).held().filter(in_service=True).count()
+        return joined([str(tally), sentence_for("used", count=in_use)]) if in_use else str(tally)
+
+    return run(f"{CHECK}{model._meta.label}", work)
+
+
+def check_health(label: str) -> str | None:
+    """Check the resources of this pool that were not checked recently; started by Celery beat."""
+    model = resource_model(label)
+    return check_pool(model, CheckOptions(skip_checked_within=check_settings_of(model).every / 2))

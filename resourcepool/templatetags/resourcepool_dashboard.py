@@ -1,18 +1,17 @@
 """Filters and tags that format numbers, durations and links for the dashboard."""
 
-from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from django import template
-from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from resourcepool.events import localized
 from resourcepool.queues.models import Move
+from resourcepool.status.figure_text import SEPARATOR, figure_text, number
 from resourcepool.status.locks.summary import first_holders
-from resourcepool.status.system import Figure, Unit
+from resourcepool.status.system import Figure
 from resourcepool.status.times import TENTHS, duration, precise_duration
 from resourcepool.translation import gettext as _
 
@@ -20,6 +19,7 @@ register = template.Library()
 register.filter(localized)
 register.filter(first_holders)
 register.filter(duration)
+register.filter(number)
 register.filter("precise_duration", partial(precise_duration, text=TENTHS))
 
 
@@ -27,22 +27,6 @@ register.filter("precise_duration", partial(precise_duration, text=TENTHS))
 def move_label(what: str) -> str:
     """Return the label of a kind of move."""
     return str(Move.Action(what).label) if what in Move.Action.values else what
-
-
-@register.filter
-def number(count: float) -> str:
-    """Format a whole number with thousands separators."""
-    return number_format(count, 0, use_l10n=True, force_grouping=True)
-
-
-SEPARATOR = ", "
-WRITE: Mapping[Unit, Callable[[Any], object]] = {
-    Unit.TEXT: lambda text: text or "-",
-    Unit.SECONDS: lambda seconds: "" if seconds is None else duration(seconds),
-    Unit.AGO: lambda seconds: "-" if seconds is None else _("%s ago") % duration(seconds),
-    Unit.COUNT: number,
-    Unit.COUNTS: lambda counts: SEPARATOR.join(map(number, counts)),
-}
 
 
 @register.filter
@@ -69,11 +53,6 @@ def cell(figure: Figure, row: Any) -> SafeString:
     first, *others = text.split(SEPARATOR)
     linked = link(row.links[figure.rows.name], first, f"{row.id}-{figure.rows.name}")
     return format_html_join(SEPARATOR, "{}", ((part,) for part in [linked, *others]))
-
-
-def figure_text(figure: Figure, status: Any) -> str:
-    """Return a figure of a status as text."""
-    return str(WRITE.get(figure.unit, str)(figure.of(status)))
 
 
 @register.filter

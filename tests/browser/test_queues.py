@@ -27,7 +27,7 @@ def test_the_squares_follow_the_moves_and_fit_a_phone(window: Callable[..., Any]
     page.locator(".rp-servers .rp-cell").first.focus()
     server(orders, "B")
     page.locator(".rp-servers .rp-draining").nth(2).wait_for()
-    assert page.evaluate("document.activeElement.title").startswith("q0: owned by A")
+    assert page.evaluate("document.activeElement.ariaLabel").startswith("q0: owned by A")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/queue/{Queue.objects.order_by('pk')[0].pk}/change/")

@@ -49,7 +49,7 @@ def uploaded() -> SimpleUploadedFile:
         ("resourcepool.encryption.field.encrypt", "add/", FORM),
         ("resourcepool.proxies.import_plan.encrypt", "import/", None),
         ("resourcepool.admin.resources.import_pages.encrypt", "import/", None),
-        ("resourcepool.proxies.address.unquote_to_bytes", "import/", None),
+        ("resourcepool.proxies.formats.unquote_to_bytes", "import/", None),
         (
             "resourcepool.admin.operations_mixin.read_clock",
             "{pk}/operate/drain/",

@@ -11,7 +11,7 @@ from django.core.checks import run_checks
 
 from resourcepool.encryption.secret import encrypt
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
-from resourcepool.health_checks.check_settings import check_settings_of
+from resourcepool.health_checks.checker import check_settings_of
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Job, Proxy
 from resourcepool.signals import SIGNALS, RowEvent
@@ -21,7 +21,7 @@ from resourcepool.status.pools import pools
 from resourcepool.status.waiters import waiters_of
 from resourcepool.status.why import resource
 from resourcepool.sweeps import sweep as sweeps
-from resourcepool.sweeps.health_checks import check_health
+from resourcepool.sweeps.sweep import check_health
 from tests.app.rows import new, steal
 from tests.canary.planted import PASSWORD, TOKEN, found_in
 

@@ -55,8 +55,9 @@ def test_alarms_lead_to_the_tasks_that_they_are_about(admin_client: Client) -> N
     failed("b")
     DispenserTask.objects.filter(key="a").update(added_at=DbLater(-7_200))
     page = shown(admin_client)
-    for state in ("ready", "failed"):
-        assert f'href="{reverse(LIST)}?dispenser=reviews&amp;state={state}">Show' in page
+    page_of_it = reverse("admin:resourcepool_dispenser_change", args=["reviews"])
+    for address in (f"{reverse(LIST)}?dispenser=reviews&amp;state=failed", page_of_it):
+        assert f'href="{address}">dispenser: reviews</a>' in page
 
 
 def test_who_may_not_see_dispensers_sees_none_of_them(client: Client, django_user_model: Any) -> None:

@@ -110,10 +110,11 @@ def test_a_blocked_task_leads_to_itself_and_failed_ones_to_their_list(admin_clie
     granted(Stream.objects.create(name="oracle"), "web-1")
     submit("oracle", "note", key="a")
     Task.objects.update(state="blocked")
-    address = f"{reverse('admin:resourcepool_task_changelist')}?stream=oracle&amp;status="
-    assert f'href="{address}blocked">Show</a>' in shown(admin_client)
+    task = reverse("admin:resourcepool_task_change", args=[Task.objects.get().pk])
+    assert f'href="{task}">stream: oracle</a>' in shown(admin_client)
     Task.objects.update(state="dead", finished_at=DbLater(0))
-    assert f'href="{address}dead">Show</a>' in shown(admin_client)
+    dead = f"{reverse('admin:resourcepool_task_changelist')}?stream=oracle&amp;status=dead"
+    assert f'href="{dead}">stream: oracle</a>' in shown(admin_client)
 
 
 def test_a_stream_with_a_blocked_lane_is_marked(admin_client: Client) -> None:

@@ -50,6 +50,28 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+def environment(installed: Path) -> dict[str, str]:
+    """Return what a reader's shell has: the wheel, and the programs of these tests."""
+    return {
+        "PYTHONPATH": os.pathsep.join([str(installed), "."]),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "DJANGO_SETTINGS_MODULE": "mysite.settings",
+        "COLUMNS": "200",
+        "NO_COLOR": "1",
+    }
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory, installed: Path) -> Path:
+    """The project that pages find, with migrations and an SQLite file that is migrated: made once, copied for each."""
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copytree(HERE / "project", folder, dirs_exist_ok=True)
+    for words in (("makemigrations", "shop"), ("migrate",)):
+        command = [sys.executable, "manage.py", *words, "--verbosity", "0"]
+        subprocess.run(command, cwd=folder, env={**os.environ, **environment(installed)}, check=True)
+    return folder
+
+
 @pytest.fixture
 def database() -> Iterator[str]:
     """The URL of an empty database; for SQLite "", because a new project brings its own."""
@@ -102,16 +124,7 @@ def turn(name: str) -> Iterator[None]:
 
 @pytest.fixture
 def terminal(tmp_path: Path, installed: Path, database: str, turn: None) -> Iterator[Terminal]:
-    one = Terminal(
-        tmp_path,
-        {
-            "PYTHONPATH": os.pathsep.join([str(installed), "."]),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-            "DJANGO_SETTINGS_MODULE": "mysite.settings",
-            "COLUMNS": "200",
-            "NO_COLOR": "1",
-        },
-    )
+    one = Terminal(tmp_path, environment(installed))
     one.places[WEB] = f"127.0.0.1:{free_port()}"
     yield one
     one.close()
@@ -137,7 +150,8 @@ def test_a_reader_gets_there_from_an_empty_folder(
 def test_every_block_of_a_page_runs(
     name: str, terminal: Terminal, database: str, request: pytest.FixtureRequest
 ) -> None:
-    prepared(terminal, database)
+    if any(is_run(block) for block in blocks(ROOT / name)):
+        prepared(terminal, request.getfixturevalue("project"), database)
     play(name, terminal, database, request)
 
 
@@ -151,6 +165,12 @@ def play(name: str, terminal: Terminal, database: str, request: pytest.FixtureRe
             run(block, terminal, database)
         except AssertionError as error:
             raise AssertionError(f"{name}:{block.line}: {error}") from None
+
+
+def is_run(block: Block) -> bool:
+    """Whether a reader does something with a block, other than reading it."""
+    is_code = block.language in ("console", "python", "pycon") or "setup" in block.marks
+    return "not run" not in block.marks and bool(block.path or is_code)
 
 
 def run(block: Block, terminal: Terminal, database: str) -> None:
@@ -199,10 +219,9 @@ def database_settings(url: str) -> str:
     return f"\nDATABASES = {{'default': {parsed!r}}}\n"
 
 
-def prepared(terminal: Terminal, database: str) -> None:
+def prepared(terminal: Terminal, project: Path, database: str) -> None:
     """Give the reader a project with the app ``shop``."""
-    shutil.copytree(HERE / "project", terminal.folder, dirs_exist_ok=True)
+    shutil.copytree(project, terminal.folder, dirs_exist_ok=True)
     if database:
         terminal.write("mysite/settings.py", database_settings(database), is_appended=True)
-    terminal.run("python manage.py makemigrations shop", [], {})
-    terminal.run("python manage.py migrate --verbosity 0", [], {})
+        terminal.run("python manage.py migrate --verbosity 0", [], {})

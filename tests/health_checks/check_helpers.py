@@ -4,8 +4,7 @@ from typing import Any
 
 from resourcepool.dialect import DbLater
 from resourcepool.events import sentence_for
-from resourcepool.health_checks.check import CheckOptions, check
-from resourcepool.health_checks.results import CheckResult
+from resourcepool.health_checks.check import CheckOptions, CheckResult, check
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status

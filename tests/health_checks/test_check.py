@@ -9,10 +9,8 @@ from django.db import transaction
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.health_checks import check as checking
-from resourcepool.health_checks.candidates import find_candidates
-from resourcepool.health_checks.check import check
-from resourcepool.health_checks.lease import lease_candidate
-from resourcepool.health_checks.results import CheckAction, CheckResult, Tally
+from resourcepool.health_checks.check import CheckAction, CheckResult, Tally, check
+from resourcepool.health_checks.lease import find_candidates, lease_candidate
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status, Verdict
 from resourcepool.signals import EventKind, RowEvent

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import BadOption
-from resourcepool.health_checks.check_settings import check_settings_of
+from resourcepool.health_checks.checker import check_settings_of
 from resourcepool.models import Proxy
 from resourcepool.proxies.health_check.checker import ProxyChecker
 from tests.app.models import Device

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.health_checks.check import check
+from resourcepool.health_checks.check import CheckAction, check
 from resourcepool.health_checks.checker import Finding
 from resourcepool.health_checks.checker_pool import MAX_TEXT
 from resourcepool.health_checks.lease import CheckLease
-from resourcepool.health_checks.results import CheckAction
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Verdict

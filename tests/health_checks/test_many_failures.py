@@ -7,8 +7,7 @@ import pytest
 
 from resourcepool.exceptions import CheckerBroken
 from resourcepool.health_checks import check as checking
-from resourcepool.health_checks.check import check
-from resourcepool.health_checks.results import CheckAction, Tally
+from resourcepool.health_checks.check import CheckAction, Tally, check
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Verdict

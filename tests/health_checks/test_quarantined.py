@@ -6,11 +6,9 @@ import pytest
 
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
-from resourcepool.health_checks.candidates import find_candidates
-from resourcepool.health_checks.check import check
+from resourcepool.health_checks.check import CheckAction, CheckResult, check
 from resourcepool.health_checks.checker import Finding
-from resourcepool.health_checks.lease import lease_candidate
-from resourcepool.health_checks.results import CheckAction, CheckResult
+from resourcepool.health_checks.lease import find_candidates, lease_candidate
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
 from resourcepool.signals import EventKind, RowEvent

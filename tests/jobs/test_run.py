@@ -11,8 +11,8 @@ from django.utils import translation
 from resourcepool.elections import Election
 from resourcepool.events import localized, sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
-from resourcepool.health_checks.candidates import SKIP_REASONS
-from resourcepool.health_checks.results import CheckAction, CheckResult, Tally
+from resourcepool.health_checks.check import CheckAction, CheckResult, Tally
+from resourcepool.health_checks.lease import SKIP_REASONS
 from resourcepool.jobs import MAX_RESULT, run
 from resourcepool.models import Job
 from resourcepool.status.jobs import jobs

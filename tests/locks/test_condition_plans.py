@@ -14,7 +14,7 @@ from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.models import ConditionWaiter, Ticket
-from resourcepool.safety.plans import capture_statement
+from resourcepool.safety.doctor import capture_statement
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 

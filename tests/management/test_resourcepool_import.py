@@ -71,12 +71,12 @@ def test_the_end_says_what_else_to_know(run: Run) -> None:
     run("host,port,weight\na.example,80,2", "--sync")
     assert run("host,port,weight\na.example,80,3\nb.example,80,2").splitlines() == [
         "Imported 2 proxies: 0 new, 0 changed, 2 unchanged, 0 retired.",
-        "Different in the file, not updated: 1; use --update to take its values.",
-        "Still retired: 1; use --sync to return them to service.",
+        '1 existing proxy differs from the file and is left unchanged; "update" takes its values.',
+        '1 is still retired; "sync" returns it to service.',
     ]
     assert run(None, "--sync", "--update").splitlines() == [
         "Imported 2 proxies: 0 new, 2 changed, 0 unchanged, 0 retired.",
-        "Returned to service: 1 of those changed.",
+        "1 changed proxy returns to service.",
     ]
 
 
@@ -100,12 +100,10 @@ def test_skipped_lines_are_shown_on_standard_error(run: Run) -> None:
     run("a.example:80\nb.example:0", "--skip-bad", "--sync")
     assert run.out.splitlines() == [
         "Imported 1 proxy: 1 new, 0 changed, 0 unchanged, 0 retired.",
-        "Nothing was retired, because lines were skipped.",
+        "1 bad line skipped.",
+        "Nothing is retired, because lines were skipped.",
     ]
-    assert run.err.splitlines() == [
-        "Skipped bad lines: 1",
-        "  line 2: port: not a whole number from 1 to 65535",
-    ]
+    assert run.err.splitlines() == ["  line 2: port: not a whole number from 1 to 65535"]
 
 
 def test_json_is_one_object_on_standard_output(run: Run) -> None:

@@ -9,7 +9,7 @@ from resourcepool.management import queues_report as report
 from resourcepool.management.layout import console, render_text
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration
-from resourcepool.queues.ids import expand_ids
+from resourcepool.queues.queries import expand_ids
 from resourcepool.status.queues.moves import MoveRecord
 from tests.management.queues import planned, queues, server
 
@@ -130,15 +130,15 @@ class TestChanges:
         server(orders)
         b = server(orders, "B")
         planned(orders)
-        assert queues("pin", "orders", "0", "1", "--to", "B").out == "Pinned 2 queues.\n"
+        assert queues("pin", "orders", "0", "1", "--to", "B").out == "2 queues were pinned.\n"
         assert set(Queue.objects.filter(queue_id__in="01").values_list("pin", "req_server")) == {("B", b.pk)}
-        assert queues("unpin", "orders", "0", "1").out == "Unpinned 2 queues.\n"
+        assert queues("unpin", "orders", "0", "1").out == "2 queues were unpinned.\n"
         assert not Queue.objects.exclude(pin="").exists()
 
     def test_pins_to_a_server_that_is_not_there_now(self, orders: QueueGroup) -> None:
         server(orders)
         server(orders, "B")
-        said = "Pinned 1 queue. No server named nosuch is running (running: A, B).\n"
+        said = "Queue 0 was pinned.\nNo server named nosuch is running (running: A, B).\n"
         assert queues("pin", "orders", "0", "--to", "nosuch").out == said
 
     def test_refuses_to_pin_to_one_run_whether_it_is_there_or_not(self, orders: QueueGroup) -> None:
@@ -148,7 +148,7 @@ class TestChanges:
             assert "the name without the number" in refused.err
             assert refused.code == 1
         server(orders, "odd #3")
-        assert queues("pin", "orders", "0", "--to", "odd #3").out == "Pinned 1 queue.\n"
+        assert queues("pin", "orders", "0", "--to", "odd #3").out == "Queue 0 was pinned.\n"
 
     def test_a_drain_tried_out_says_what_would_stay_and_why(self, orders: QueueGroup) -> None:
         server(orders)
@@ -166,9 +166,13 @@ class TestChanges:
         a = server(orders)
         planned(orders)
         server(orders, "B")
-        assert queues("drain", "orders", "A").out == f"Draining: A #{a.pk}.\n"
+        assert queues("drain", "orders", "A").out == f"1 is draining: A #{a.pk}.\n"
         assert Queue.objects.filter(req_server=None).count() == 0
-        assert queues("undrain", "orders", f"A #{a.pk}", "--json").json == {"servers": [f"A #{a.pk}"]}
+        assert queues("undrain", "orders", f"A #{a.pk}", "--json").json == {
+            "changed": 1,
+            "names": [f"A #{a.pk}"],
+            "warnings": [],
+        }
         assert Queue.objects.filter(req_server=None).count() == 4
 
     def test_a_drain_that_leaves_queues_where_they_are_says_so(self, orders: QueueGroup) -> None:
@@ -177,17 +181,17 @@ class TestChanges:
         stay = (
             f"8 queues stay on draining servers, for example queue 0 on A #{a.pk}: no other server is running."
         )
-        assert queues("drain", "orders", "A").out.startswith(f"Draining: A #{a.pk}.\n{stay}")
+        assert queues("drain", "orders", "A").out.startswith(f"1 is draining: A #{a.pk}.\n{stay}")
         told = queues("drain", "orders", "A", "--json").json
-        assert told["servers"] == [f"A #{a.pk}"]
+        assert told["changed"] == 0  # it was draining before
         assert [text.startswith(stay) for text in told["warnings"]] == [True]
         assert stay in queues("show", "orders").out
 
     def test_that_had_nothing_to_end_say_so(self, orders: QueueGroup) -> None:
-        a = server(orders)
-        assert queues("unpin", "orders", "0").out == "None of these queues was pinned.\n"
-        assert queues("undrain", "orders", "A").out == f"None was draining: A #{a.pk}.\n"
-        assert queues("resume", "orders").out == "orders was not paused.\n"
+        server(orders)
+        assert queues("unpin", "orders", "0").out == "1 skipped.\n"
+        assert queues("undrain", "orders", "A").out == "1 skipped.\n"
+        assert queues("resume", "orders").out == "1 skipped.\n"
 
     def test_the_operator_is_named(self, orders: QueueGroup) -> None:
         queues("pause", "orders")

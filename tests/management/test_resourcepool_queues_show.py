@@ -53,9 +53,9 @@ class TestShow:
         assert "Alarms:\n  [unowned] queues: orders: no server is running; 8 queues have been unowned" in shown
 
     def test_shows_that_it_is_paused(self, orders: QueueGroup) -> None:
-        assert queues("pause", "orders").out.startswith("Paused: ")
+        assert queues("pause", "orders").out == "Queue group orders was paused.\n"
         assert "PAUSED" in queues("show", "orders").out
-        assert queues("resume", "orders").out.startswith("Resumed: ")
+        assert queues("resume", "orders").out == "Queue group orders was resumed.\n"
         assert "PAUSED" not in queues("show", "orders").out
 
     def test_as_json(self, orders: QueueGroup) -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from resourcepool.proxies.address import address
 from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.formats import address
 from resourcepool.proxies.import_file import BadLine, Row, row
 
 PLAIN = {"host": "h.example", "port": "80", "username": "", "password": ""}

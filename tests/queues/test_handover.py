@@ -164,6 +164,35 @@ class TestLeaving:
         assert owners() == "- -"
         assert Server.objects.count() == 0
 
+    def test_waits_for_others_that_plan_because_no_other_may_be_left_to_remove_its_row(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        create_queue_group(2)
+        a = join("A")
+        reassign, tries = reassignment.reassign, iter([True, True, False])
+
+        def plan_in_turn(*arguments: Any, **more: Any) -> reassignment.Outcome:
+            if next(tries):
+                raise row_locked("default")
+            return reassign(*arguments, **more)
+
+        monkeypatch.setattr(reassignment, "reassign", plan_in_turn)
+        a.leave()
+        assert owners() == "- -"
+        assert Server.objects.count() == 0
+
+    def test_does_not_wait_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        create_queue_group(2)
+        a = join("A")
+
+        def plan_never(*_: Any, **__: Any) -> None:
+            raise row_locked("default")
+
+        monkeypatch.setattr(reassignment, "reassign", plan_never)
+        monkeypatch.setattr(membership_module, "LEAVE_TIMEOUT", 0.05)
+        with pytest.raises(RowLocked):
+            a.leave()
+
     @has_a_server
     def test_of_which_the_answer_was_lost_is_done_once(self, wire: Wire) -> None:
         create_queue_group(2)

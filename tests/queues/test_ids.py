@@ -3,7 +3,7 @@
 import pytest
 
 from resourcepool.exceptions import BadOption
-from resourcepool.queues.ids import expand_ids
+from resourcepool.queues.queries import expand_ids
 
 
 @pytest.mark.parametrize(

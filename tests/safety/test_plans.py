@@ -11,7 +11,7 @@ from django.utils import timezone
 from resourcepool.dialect.inspection import QueryPlan, TableAccess
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.safety.plans import capture_statement, judge_plan, statements
+from resourcepool.safety.doctor import capture_statement, judge_plan, statements
 from tests.app.models import Device, Poll
 from tests.app.rows import columns, new
 

@@ -7,7 +7,7 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Move, Queue, QueueGroup, Server
-from resourcepool.sweeps.servers import GONE_AFTER, remove_gone_servers
+from resourcepool.sweeps.pruning import SERVER_GONE_AFTER, remove_gone_servers
 from resourcepool.sweeps.sweep import prune
 from tests.admin.queues.scene import owners, queue_group, server
 from tests.locking import locked
@@ -20,7 +20,7 @@ def orders() -> QueueGroup:
     """A queue group with four queues, whose only queue server has had no heartbeat for an hour."""
     made = queue_group()
     server(made, "A")
-    dead_for(GONE_AFTER + 60)
+    dead_for(SERVER_GONE_AFTER + 60)
     return made
 
 
@@ -39,7 +39,7 @@ def test_a_job_removes_it_and_unassigns_its_queues(orders: QueueGroup) -> None:
 
 
 def test_a_server_that_may_return_keeps_its_queues(orders: QueueGroup) -> None:
-    dead_for(GONE_AFTER - 60)
+    dead_for(SERVER_GONE_AFTER - 60)
     assert remove_gone_servers() == 0
     assert owners(orders) == ["A"] * 4
 

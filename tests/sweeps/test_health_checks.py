@@ -11,8 +11,8 @@ from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.health_checks.check import CheckOptions
 from resourcepool.models import Proxy
 from resourcepool.status.jobs import jobs
-from resourcepool.sweeps.health_checks import check_health, check_pool
 from resourcepool.sweeps.schedule import desired_entries
+from resourcepool.sweeps.sweep import check_health, check_pool
 from tests.app.rows import change, columns, new, several
 from tests.health_checks.scripted_checker import BAD, ScriptedChecker
 

@@ -14,8 +14,7 @@ from resourcepool.resources.state import Status
 from resourcepool.signals import EventKind
 from resourcepool.sweeps import sweep as sweeping
 from resourcepool.sweeps.pruning import prune_history
-from resourcepool.sweeps.samples import take_samples
-from resourcepool.sweeps.sweep import prune, refresh_statistics, report_overtaken, sweep
+from resourcepool.sweeps.sweep import prune, refresh_statistics, report_overtaken, sweep, take_samples
 from tests.app.rows import change, columns, expire, granted, hold, new, steal
 from tests.committed import Statement
 

@@ -8,13 +8,13 @@ from django.db import connection
 from resourcepool.dialect import DbNow
 from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Task
-from resourcepool.safety.plans import capture_statement, judge_plan
+from resourcepool.safety.doctor import capture_statement, judge_plan
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.taskqueue import attempts, submit_many
 from resourcepool.taskqueue.submission import NewTask
 from tests.taskqueue.consumers import stream
 
-MANY = 1_500  # more than are big: see resourcepool/safety/plans.py
+MANY = 1_500  # more than are big: see resourcepool/safety/doctor.py
 TABLE = Task._meta.db_table
 
 

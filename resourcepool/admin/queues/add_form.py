@@ -9,8 +9,8 @@ from django.utils.functional import lazy
 from resourcepool.admin.operations_mixin import refusal_text
 from resourcepool.exceptions import BadOption
 from resourcepool.labels import check_labels
-from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE, expand_ids
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, QueueGroup
+from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE, expand_ids
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
 

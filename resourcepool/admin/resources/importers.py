@@ -10,7 +10,7 @@ from resourcepool.events import localized
 from resourcepool.exceptions import ImportRefused, ResourcePoolError
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_plan import ImportResult
-from resourcepool.proxies.import_proxies import BadLines, import_proxies
+from resourcepool.proxies.import_proxies import NOTES, BadLines, import_proxies, notes
 from resourcepool.resources.import_rows import (
     CHANGED,
     NEW,
@@ -26,23 +26,9 @@ from resourcepool.translation import gettext_lazy, ngettext_lazy
 
 MAX_ROWS_SHOWN = 500
 UPDATE = gettext_lazy("Update existing rows with the values in the file")
-SYNC = gettext_lazy("Retire proxies that are not in the file, and return retired ones that are")
+SYNC = gettext_lazy("Sync: retire proxies that are not in the file, and return retired ones that are")
 SKIP_BAD = gettext_lazy("Skip bad lines and import the others")
-NOTES = {
-    "retired": ngettext_lazy("%d is not in the file: retired.", "%d are not in the file: retired."),
-    "returned": ngettext_lazy("%d changed proxy returns to service.", "%d changed proxies return to service."),
-    "differing": ngettext_lazy(
-        "%d existing proxy differs from the file and is left unchanged.",
-        "%d existing proxies differ from the file and are left unchanged.",
-    ),
-    "uncompared": ngettext_lazy(
-        "%d unchanged proxy has a password in the file; it is not compared with the stored one.",
-        "%d unchanged proxies have passwords in the file; they are not compared with the stored ones.",
-    ),
-    "staying_retired": ngettext_lazy("%d is still retired.", "%d are still retired."),
-    "repeated": ngettext_lazy("%d line is an exact duplicate.", "%d lines are exact duplicates."),
-    "bad_count": ngettext_lazy("%d bad line skipped.", "%d bad lines skipped."),
-}
+RETIRED = ngettext_lazy("%d is not in the file: retired.", "%d are not in the file: retired.")
 
 
 @dataclass(kw_only=True)
@@ -103,7 +89,9 @@ class RowImporter:
         ]
         if counts[WRONG]:
             sentences.append(
-                str(NOTES["bad_count"] % counts[WRONG]) if options["skip_bad"] else _wrong(counts[WRONG])
+                str(NOTES["bad_count"] % {"count": counts[WRONG], "shown": f"{counts[WRONG]:,}"})
+                if options["skip_bad"]
+                else _wrong(counts[WRONG])
             )
         is_refused = bool(counts[WRONG]) and not options["skip_bad"]
         if not dry_run and not is_refused:
@@ -136,7 +124,9 @@ class ProxyImporter(RowImporter):
         }
         result = import_proxies(name, **arguments, compare_passwords=False)
         return Outcome(
-            sentences=sentences(result), rows=result.rows, bad=[localized(line) for line in result.bad]
+            sentences=sentences(result, sync=options["sync"]),
+            rows=result.rows,
+            bad=[localized(line) for line in result.bad],
         )
 
 
@@ -154,8 +144,9 @@ def error_lines(error: ResourcePoolError) -> list[str]:
     return [localized(error)]
 
 
-def sentences(result: ImportResult) -> list[str]:
+def sentences(result: ImportResult, *, sync: bool) -> list[str]:
     """Return the result or plan of an import of proxies in sentences."""
     counts = {name: getattr(result, name) for name in ("total", "new", "changed", "unchanged")}
     summary = _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % counts
-    return [summary, *(text % count for name, text in NOTES.items() if (count := getattr(result, name)))]
+    retired = [str(RETIRED % result.retired)] if result.retired else []
+    return [summary, *retired, *notes(result, sync=sync)]

@@ -100,6 +100,10 @@ class Inspector:
         """
         return {}
 
+    def sessions(self) -> tuple[int, int] | None:
+        """Return how many sessions are open on the server, and how many it allows; None: there is no limit."""
+        return None
+
     def _rows(self, sql: str, params: Sequence[Any] = ()) -> list[Any]:
         return rows(self.connection, sql, params)
 

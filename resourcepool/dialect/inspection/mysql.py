@@ -98,6 +98,11 @@ class MySQLInspector(Inspector):
     def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
         return mysql_locks.lockers(self.connection, table, pk, keys)
 
+    def sessions(self) -> tuple[int, int] | None:
+        ((_name, used),) = self._rows("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+        ((most,),) = self._rows("SELECT @@max_connections")
+        return int(used), int(most)
+
     @property
     def _is_mariadb(self) -> bool:
         return bool(self.connection.mysql_is_mariadb)  # type: ignore[attr-defined]

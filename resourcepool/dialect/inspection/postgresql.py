@@ -46,6 +46,12 @@ LOCKED_BY = """
 """
 
 
+SESSIONS = """
+    SELECT (SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+           current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+"""
+
+
 class PostgreSQLInspector(Inspector):
     """PostgreSQL."""
 
@@ -94,6 +100,10 @@ class PostgreSQLInspector(Inspector):
         names = {"table": table, "pk": pk, "places": ", ".join(["%s"] * len(keys))}
         rows = self._rows(LOCKED_BY.format(**names), [*keys])
         return {key: _session(*rest) for key, *rest in rows}
+
+    def sessions(self) -> tuple[int, int] | None:
+        ((used, most),) = self._rows(SESSIONS)
+        return used, most
 
     def _isolation(self, of_the_session: str) -> str:
         # Django's setting applies inside transaction.atomic(), the session's default outside.

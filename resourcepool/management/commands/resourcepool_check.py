@@ -8,16 +8,15 @@ from resourcepool.conf import setting
 from resourcepool.documentation import documented
 from resourcepool.events import localized
 from resourcepool.exceptions import BadOption, CheckerBroken, Hidden
-from resourcepool.health_checks.check import CheckOptions, check
-from resourcepool.health_checks.check_settings import no_checker
-from resourcepool.health_checks.results import CheckAction, CheckResult, Tally
+from resourcepool.health_checks.check import CheckAction, CheckOptions, CheckResult, Tally, check
+from resourcepool.health_checks.checker import no_checker
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import one_line
 from resourcepool.resources.registry import resource_model, select_resources
 from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.state import Verdict
-from resourcepool.sweeps.health_checks import check_pool
+from resourcepool.sweeps.sweep import check_pool
 from resourcepool.translation import gettext, gettext_lazy
 from resourcepool.translation import gettext as _
 

@@ -9,9 +9,9 @@ from django.db import connections
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.doctor_report import as_text
+from resourcepool.safety.diagnosis import used_aliases
 from resourcepool.safety.doctor import examine
 from resourcepool.safety.problem import Problem
-from resourcepool.safety.routing import used_aliases
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 

@@ -14,9 +14,9 @@ from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_file import COMMITTING
 from resourcepool.proxies.import_plan import ImportResult
-from resourcepool.proxies.import_proxies import BadLines, format_bad_lines, import_proxies
+from resourcepool.proxies.import_proxies import BadLines, format_bad_lines, import_proxies, notes, summary
 from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext
+from resourcepool.translation import gettext_lazy
 
 
 class Command(OperatorCommand):
@@ -76,13 +76,12 @@ class Command(OperatorCommand):
 
     def _show(self, done: ImportResult, *, sync: bool, dry_run: bool, **options: Any) -> None:
         if done.bad:
-            message = _("Skipped bad lines: %s") % f"{done.bad_count:,}"
-            self.stderr.write(f"{message}\n{localized(format_bad_lines(done.bad, done.bad_count))}")
+            self.stderr.write(localized(format_bad_lines(done.bad, done.bad_count)))
         if options["json"]:
             counts = {name: value for name, value in asdict(done).items() if name != "rows"}
             self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **counts}))
         elif options["verbosity"]:
-            self.stdout.write("\n".join(_sentences(done, sync=sync, dry_run=dry_run)))
+            self.stdout.write("\n".join([summary(done, dry_run=dry_run), *notes(done, sync=sync)]))
 
 
 _PROGRESS = {
@@ -110,34 +109,6 @@ class _Progress:
             self._due = time.monotonic() + self.every
             text = _PROGRESS[step] % {"count": f"{done:,}", "count_all": f"{total or 0:,}"}
             self._stderr.write(text, style_func=str)
-
-
-def _sentences(done: ImportResult, *, sync: bool, dry_run: bool) -> list[str]:
-    details = {
-        _("Returned to service: %s of those changed."): done.returned,
-        _("Different in the file, not updated: %s; use --update to take its values."): done.differing,
-        _("Still retired: %s; use --sync to return them to service."): done.staying_retired,
-        _("Exact copies of earlier lines: %s."): done.repeated,
-    }
-    sentences = [_main_sentence(done, dry_run=dry_run)]
-    sentences += [text % f"{count:,}" for text, count in details.items() if count]
-    if sync and done.bad:
-        sentences.append(_("Nothing was retired, because lines were skipped."))
-    return sentences
-
-
-def _main_sentence(done: ImportResult, *, dry_run: bool) -> str:
-    counts = {name: f"{getattr(done, name):,}" for name in ("total", "new", "changed", "unchanged", "retired")}
-    if dry_run:
-        text = ngettext(
-            "Would import %(total)s proxy: %(what)s.", "Would import %(total)s proxies: %(what)s.", done.total
-        )
-    else:
-        text = ngettext(
-            "Imported %(total)s proxy: %(what)s.", "Imported %(total)s proxies: %(what)s.", done.total
-        )
-    what = _("%(new)s new, %(changed)s changed, %(unchanged)s unchanged, %(retired)s retired")
-    return text % {**counts, "what": what % counts}
 
 
 def _as_json(error: ResourcePoolError) -> str:

@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.db import connections
+
 from resourcepool import options as checked
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import queues_report as report
 from resourcepool.management.arguments import (
@@ -23,12 +26,23 @@ from resourcepool.management.status_report import alarms_as_text
 from resourcepool.management.subcommands import CommandGroup, Options, Subcommand, action, query
 from resourcepool.management.tables import table
 from resourcepool.management.watch_mode import Report
-from resourcepool.operations.queues import DRAIN, PAUSE, PIN, REMOVE, RESUME, UNDRAIN, UNPIN
+from resourcepool.operations.applied import Applied
+from resourcepool.operations.queues import (
+    DRAIN,
+    PAUSE,
+    PIN,
+    REMOVE,
+    RESUME,
+    UNDRAIN,
+    UNPIN,
+    QueueOperation,
+    name_of,
+)
 from resourcepool.queues import administration
-from resourcepool.queues.ids import expand_ids
-from resourcepool.queues.models import MAX_NAME, MAX_WEIGHT
+from resourcepool.queues.models import MAX_NAME, MAX_WEIGHT, Queue, QueueGroup, Server
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.strategies import STRATEGIES
+from resourcepool.queues.queries import expand_ids, find_queue_group, using_of_queues
 from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.forecast import forecast
 from resourcepool.status.queues.moves import moves
@@ -40,6 +54,7 @@ from resourcepool.translation import gettext_lazy, ngettext
 
 MAX_QUEUES_ON_MAP = 2_000
 MAX_MOVES = 1_000
+MODELS: dict[str, Any] = {"queue": Queue, "server": Server, "": QueueGroup}
 # Intervals of a new queue group: setting: (option, help).
 SPANS = {
     "heartbeat_every": (
@@ -104,17 +119,17 @@ class Command(CommandGroup):
 
         dry_run = [flag("--dry-run", _("only show what would move and why")), limit_argument(100)]
         about = _("removes queues, each once its server has finished working on it")
-        yield changes("remove", about, self.remove, queues, *dry_run)
+        yield changes("remove", about, self.operates(REMOVE, "queue", "removing"), queues, *dry_run)
         to = arg("--to", _("a server's name"), required=True, metavar="NAME")
         yield changes("pin", _("pins queues to a server name"), self.pin, queues, to)
-        yield changes("unpin", _("removes pins"), self.unpin, queues)
+        yield changes("unpin", _("removes pins"), self.operates(UNPIN, "queue"), queues)
         about = _('a name (all servers with it), such as "web-3", or one server, such as "web-3 #17"')
         servers = arg("server", about, nargs="+", metavar="SERVER")
         about = _("drains servers: they hand over all queues but keep running")
-        yield changes("drain", about, self.drain, servers, *dry_run)
-        yield changes("undrain", _("ends a drain"), self.undrain, servers)
-        yield changes("pause", _("pauses work; assignments stay"), self.pause)
-        yield changes("resume", _("ends a pause"), self.resume)
+        yield changes("drain", about, self.operates(DRAIN, "server", "draining"), servers, *dry_run)
+        yield changes("undrain", _("ends a drain"), self.operates(UNDRAIN, "server"), servers)
+        yield changes("pause", _("pauses work; assignments stay"), self.operates(PAUSE))
+        yield changes("resume", _("ends a pause"), self.operates(RESUME))
 
     def add(self, options: Options) -> None:
         name, ids = options["queue_group"], expand_ids(options["queue"])
@@ -145,70 +160,61 @@ class Command(CommandGroup):
         administration.change_queues(name, ids, by=actor(), **changes)
         self._say_how_many(ngettext("Changed %s queue.", "Changed %s queues.", len(ids)), len(ids))
 
-    def remove(self, options: Options) -> None:
-        ids = expand_ids(options["queue"])
-        if options["dry_run"]:
-            self.show(*_forecast(options, removing=ids))
-            return
-        count = REMOVE.do(options["queue_group"], ids, by=actor())
-        text = ngettext(
-            "%s queue will be removed once its server has finished working on it.",
-            "%s queues will be removed, each once its server has finished working on it.",
-            count,
-        )
-        self._say_how_many(text, count)
-
     def pin(self, options: Options) -> None:
-        name, to, ids = options["queue_group"], options["to"], expand_ids(options["queue"])
-        if not to:
-            raise BadOption("--to", to, _("a server's name; `unpin` removes a pin"))
-        count = PIN.do(name, ids, server=to, by=actor())
-        text = ngettext("Pinned %s queue.", "Pinned %s queues.", count)
-        self._say_how_many(text, count, *PIN.warnings(name, server=to))
+        if not options["to"]:
+            raise BadOption("--to", options["to"], _("a server's name; `unpin` removes a pin"))
+        self.operate_on(PIN, options, "queue", server=options["to"])
 
-    def unpin(self, options: Options) -> None:
-        name, ids = options["queue_group"], expand_ids(options["queue"])
-        was_pinned = any(queue.pin for queue in queues_named(queue_group(name), ids))
-        count = UNPIN.do(name, ids, by=actor())
-        if was_pinned:
-            self._say_how_many(ngettext("Unpinned %s queue.", "Unpinned %s queues.", count), count)
-        else:
-            self._say(_("None of these queues was pinned."), changed=0)
+    def operates(
+        self, operation: QueueOperation, kind: str = "", change: str = ""
+    ) -> Callable[[Options], None]:
+        """Return the subcommand of an operation.
 
-    def drain(self, options: Options) -> None:
-        name = options["queue_group"]
-        if options["dry_run"]:
-            self.show(*_forecast(options, draining=options["server"]))
-            return
-        servers, warnings = DRAIN.do(name, options["server"], by=actor()), DRAIN.warnings(name)
-        lines = [_("Draining: %s.") % ", ".join(map(one_line, servers)), *warnings]
-        self._say("\n".join(lines), servers=servers, **({"warnings": warnings} if warnings else {}))
+        Args:
+            kind: the argument with the names: "queue", "server", or "" for an operation on the queue group.
+            change: the argument of ``forecast`` for a dry run, if it has one.
+        """
 
-    def undrain(self, options: Options) -> None:
-        name = options["queue_group"]
-        drained = {str(one) for one in queue_group(name).servers if one.is_draining}
-        servers = UNDRAIN.do(name, options["server"], by=actor())
-        text = _("No longer draining: %s.") if drained & {*servers} else _("None was draining: %s.")
-        self._say(text % ", ".join(map(one_line, servers)), servers=servers)
+        def run(options: Options) -> None:
+            if options.get("dry_run"):
+                self.show(*_forecast(options, **{change: _names(options, kind)}))
+            else:
+                self.operate_on(operation, options, kind)
 
-    def pause(self, options: Options) -> None:
-        PAUSE.do(options["queue_group"], [], by=actor())
-        text = _("Paused: servers start no more work on the queues of %s from their next heartbeat on.")
-        self._say(text % one_line(options["queue_group"]), paused=True)
+        return run
 
-    def resume(self, options: Options) -> None:
-        name = options["queue_group"]
-        was_paused = queue_group(name).is_paused
-        RESUME.do(name, [], by=actor())
-        resumed = _("Resumed: servers start work on the queues of %s again from their next heartbeat on.")
-        text = resumed if was_paused else _("%s was not paused.")
-        self._say(text % one_line(name), paused=False)
+    def operate_on(self, operation: QueueOperation, options: Options, kind: str, **answers: str) -> None:
+        """Run an operation on the named queues or servers, or on the queue group; show what it has changed."""
+        queue_group, using, names = options["queue_group"], using_of_queues(), _names(options, kind)
+        rows = retrying(connections[using], lambda: _rows(queue_group, kind, names, using))
+        changing = [row for row in rows if operation.is_offered(row)]
+        operation.do(queue_group, names, by=actor(), **answers)
+        applied = Applied(operation=operation, found=len(rows), changed=len(changing))
+        changed = [one_line(name_of(row)) for row in changing]
+        texts = [*applied.done_messages(MODELS[kind], changed), applied.skipped_message]
+        warnings = list(operation.warnings(queue_group, **answers))
+        result = {"changed": applied.changed, "names": changed, "warnings": warnings}
+        self.show(result, filter(None, [*texts, *warnings]))
 
-    def _say_how_many(self, text: str, count: int, *warnings: str) -> None:
-        self._say(" ".join([text % f"{count:,}", *warnings]), changed=count)
+    def _say_how_many(self, text: str, count: int) -> None:
+        self.show({"changed": count}, [text % f"{count:,}"])
 
-    def _say(self, text: str, **result: Any) -> None:
-        self.show(result, [text])
+
+def _names(options: Options, kind: str) -> list[str]:
+    """Return the ids of the queues, or the names of the servers, that the operator named."""
+    return expand_ids(options[kind]) if kind == "queue" else options.get(kind, [])
+
+
+def _rows(queue_group: str, kind: str, names: list[str], using: str) -> list[Any]:
+    """Return the existing ones of the named queues or servers, or the queue group."""
+    row = find_queue_group(queue_group, using)
+    if kind == "queue":
+        queues = Queue.objects.using(using).filter(queue_group=row, queue_id__in=names)
+        return list(queues.order_by("pk"))
+    if kind == "server":
+        servers = Server.objects.using(using).alive().filter(queue_group=row)
+        return [server for server in servers if server.name in names or str(server) in names]
+    return [row]
 
 
 def _of_type(**more_options: Any) -> Argument:

@@ -15,9 +15,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import BadOption, CheckerBroken, Hidden, PackageMissing, SecretUnreadable
 from resourcepool.health_checks.checker import Checker, Finding
-from resourcepool.proxies.health_check.address_filter import AddressFilter
-from resourcepool.proxies.health_check.deadline import Deadline
-from resourcepool.proxies.health_check.fault import Fault, NotPublic
+from resourcepool.proxies.health_check.address_filter import AddressFilter, Fault, NotPublic
 from resourcepool.resources.state import Verdict
 
 INSTALL = "pip install httpcore certifi"  # the extra "checks"
@@ -79,7 +77,7 @@ class ProxyChecker(Checker):
 
     def _request(self, proxy: Any) -> None:
         from resourcepool.proxies.health_check.request import get
-        from resourcepool.proxies.health_check.route import Route
+        from resourcepool.proxies.health_check.route import Deadline, Route
 
         with Deadline(self.timeout) as deadline:
             answer = get(self._url, Route(proxy, self._filter, deadline), deadline, self._tls)

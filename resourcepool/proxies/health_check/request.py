@@ -9,9 +9,8 @@ import certifi
 import httpcore
 
 from resourcepool.events import sentence_for
-from resourcepool.proxies.health_check.deadline import Deadline
-from resourcepool.proxies.health_check.fault import Fault
-from resourcepool.proxies.health_check.route import Route
+from resourcepool.proxies.health_check.address_filter import Fault
+from resourcepool.proxies.health_check.route import Deadline, Route
 from resourcepool.resources.state import Verdict
 
 TIMED_OUT = sentence_for("no_answer_in_time")

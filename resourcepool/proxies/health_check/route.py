@@ -1,19 +1,21 @@
 """The connection to a proxy. Its name is resolved and checked once; connections go only to these addresses."""
 
 import base64
+import contextlib
 import errno
+import os
 import socket
 import ssl
-from typing import Any
+import threading
+from typing import Any, Self
 
 import httpcore
 from django.views.decorators.debug import sensitive_variables
 
+from resourcepool.database.clock import monotonic
 from resourcepool.events import sentence_for
 from resourcepool.proxies.health_check import socks5
-from resourcepool.proxies.health_check.address_filter import AddressFilter
-from resourcepool.proxies.health_check.deadline import Deadline
-from resourcepool.proxies.health_check.fault import Fault
+from resourcepool.proxies.health_check.address_filter import AddressFilter, Fault
 from resourcepool.resources.state import Verdict
 
 CONNECT_TIMED_OUT = sentence_for("no_connection_in_time")
@@ -22,6 +24,48 @@ LOCAL_ERRORS = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE),
     *(errno.ENOBUFS, errno.ENOMEM, errno.EACCES, errno.EPERM),
 }
+
+
+class Deadline:
+    """Shuts down its connections at the deadline."""
+
+    def __init__(self, seconds: float) -> None:
+        self.is_exceeded = False
+        self._ends_at = monotonic() + seconds
+        self._lock = threading.Lock()
+        self._copies: list[socket.socket] = []
+        self._timer = threading.Timer(seconds, self._shutdown)
+        self._timer.daemon = True
+
+    @property
+    def left(self) -> float:
+        """The remaining seconds; never 0, which means no timeout to a socket."""
+        return max(0.001, self._ends_at - monotonic())
+
+    def hold(self, sock: socket.socket) -> None:
+        """Add a socket to shut down: through a copy, because TLS detaches the original."""
+        with self._lock:
+            self._copies.append(socket.socket(fileno=os.dup(sock.fileno())))
+        if self.is_exceeded:
+            self._shutdown()
+
+    def _shutdown(self) -> None:
+        self.is_exceeded = True
+        with self._lock:
+            for copy in self._copies:
+                with contextlib.suppress(OSError):
+                    copy.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._timer.cancel()
+        with self._lock:
+            for copy in self._copies:
+                copy.close()
+            self._copies.clear()
 
 
 class Route(httpcore.NetworkBackend):

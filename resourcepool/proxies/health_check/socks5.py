@@ -11,7 +11,7 @@ import socket
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.events import sentence_for
-from resourcepool.proxies.health_check.fault import Fault
+from resourcepool.proxies.health_check.address_filter import Fault
 from resourcepool.resources.state import Verdict
 
 NO_LOGIN, LOGIN = 0, 2

@@ -5,6 +5,7 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from django.db import connections
@@ -18,10 +19,10 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.queues import reassignment
 from resourcepool.queues.models import QueueGroup, Server
-from resourcepool.queues.serving.activity import ActivityReporter
 from resourcepool.queues.serving.held_queue import OWNED_ELSEWHERE, HeldQueue, WorkSlot
-from resourcepool.queues.serving.registration import ServerConfig, register
+from resourcepool.queues.serving.registration import ServerConfig, register, retry_while_locked
 from resourcepool.queues.serving.snapshot import (
+    ActivityReporter,
     OutageTracker,
     QueueGroupSnapshot,
     read_own_queues,
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 NO_GENERATION = -1  # no queue group has it
 FAST_POLL = 3  # heartbeats for which a server that has requested queues checks more often
+LEAVE_TIMEOUT = 20.0  # seconds for which a server that leaves waits for plans of others
 SPREAD = 0.2  # seconds over which servers that notice a dead server spread their plans, as one plan is enough
 
 
@@ -167,10 +169,16 @@ class Membership:
             self._outages.note_contact(monotonic())
 
     def leave(self) -> None:
-        """Hand all queues over at once and sign off. Work that is still in hand loses its queue."""
+        """Hand all queues over at once and sign off. Work that is still in hand loses its queue.
+
+        Raises:
+            DatabaseUnavailable: the other servers will presume it dead.
+        """
         self.lease._stop_renewing()
         self.lose_all(LeaseReleased(f"server {self} has left"))
-        self._reassign(leaving=[self.lease.pk], wait=SHORT_LOCK_WAIT)
+        # If all servers stop together, no other one is left to remove this row.
+        leave = partial(self._reassign, leaving=[self.lease.pk], wait=SHORT_LOCK_WAIT)
+        retry_while_locked(leave, LEAVE_TIMEOUT)
         self.lease._mark_released()
         logger.info("server %s has left", self)
 

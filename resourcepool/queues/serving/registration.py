@@ -92,21 +92,29 @@ def register(
         options: dict[str, Any] = {} if after is None else {"leaving": [after], "spare_overdue": True}
         reassignment.reassign(using, queue_group.pk, config.name, first=insert, settle=settle, **options)
 
-    _retry_while_locked(work)
+    retry_while_locked(work, REGISTER_TIMEOUT)
     every = queue_group.heartbeat_every
     terms = Terms(ttl=ttl, holder=holder, renew_every=every, is_renewed_by_holder=True, on_lost=on_lost)
     return Lease(Server, using, grant, terms)
 
 
-def _retry_while_locked(work: Callable[[], None]) -> None:
-    """Repeat ``work`` while other servers plan; of servers that start together, each waits for the earlier ones."""
-    deadline = monotonic() + REGISTER_TIMEOUT
+def retry_while_locked(work: Callable[[], object], seconds: float) -> None:
+    """Repeat ``work`` while other servers plan, for at most this number of ``seconds``.
+
+    Of servers that start or stop together, each waits for the earlier ones.
+
+    Raises:
+        RowLocked: the row of the queue group stayed locked.
+    """
+    deadline = monotonic() + seconds
     while True:
         try:
-            return work()
+            work()
         except RowLocked:
             if monotonic() > deadline:
                 raise
+        else:
+            return
 
 
 def _inherit(using: str, queue_group: QueueGroup, old: int, new: Server) -> None:

@@ -27,7 +27,7 @@ from resourcepool.labels import host_name, join_names, labels_of
 from resourcepool.queues.models import MAX_NAME, MAX_WEIGHT, QueueGroup
 from resourcepool.queues.queries import find_queue_group
 from resourcepool.queues.serving.held_queue import HeldQueue, WorkSlot, refuse_event_loop
-from resourcepool.queues.serving.membership import Membership
+from resourcepool.queues.serving.membership import LEAVE_TIMEOUT, Membership
 from resourcepool.queues.serving.registration import ServerConfig
 from resourcepool.queues.serving.snapshot import seconds_until_dead
 from resourcepool.threads.daemon import Daemon
@@ -35,7 +35,6 @@ from resourcepool.threads.daemon import Daemon
 logger = logging.getLogger(__name__)
 
 PAUSE_AFTER_FAILURE = 0.5  # seconds
-LEAVE_TIMEOUT = 10.0  # seconds for which `close` waits for the server to sign off
 STOP_POLL = 0.2  # seconds after which a waiting loop notices ``stop``
 MAX_LIMIT = 1_000_000
 

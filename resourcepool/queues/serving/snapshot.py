@@ -1,4 +1,4 @@
-"""A server's check with every heartbeat, one statement for any number of queues; and outages without checks."""
+"""A server's check with every heartbeat, one statement for any number of queues; outages without checks; activity."""
 
 import math
 from dataclasses import dataclass
@@ -9,13 +9,15 @@ from django.db.models import Min, OuterRef, Subquery
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
+from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.leases.terms import margin
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
 from resourcepool.queues.queries import COLUMNS, of_server, snapshot_of
 
 OUTAGE_FRACTION = 2 / 3  # of a server's ttl, during which it renews at least three times
+
+REPORT_EVERY = 3  # heartbeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +143,32 @@ class OutageTracker:
 
     def _is_long(self, now: float) -> bool:
         return now - self._last_contact > self._ttl * OUTAGE_FRACTION
+
+
+class ActivityReporter:
+    """Remembers when work on a server's queues last began, and writes it to the server's row.
+
+    The row is updated in a separate statement after a check, if the state has changed. Times are of ``database.clock``.
+    """
+
+    def __init__(self, now: float, after: "ActivityReporter | None" = None) -> None:
+        """Begin at ``now``, when the code should ask for work, or continue ``after``, the same code in the last run."""
+        self._last_activity_at: float = now if after is None else after._last_activity_at
+        self._has_loop: bool | None = None if after is None else after._has_loop  # None: no activity yet
+        self._reported_at, self._reported = -math.inf, (0.0, -1)
+
+    def touch(self, now: float, *, is_loop: bool) -> None:
+        """Note that work was begun or asked for; ``is_loop``: by a loop over ``queues``."""
+        self._last_activity_at = now
+        self._has_loop = bool(self._has_loop) or is_loop
+
+    def report(self, rows: Any, now: float, in_hand: int, heartbeat: float) -> None:
+        """Write the last activity and the number of queues in hand into ``rows``, the server's row, if that is due."""
+        state = self._last_activity_at, in_hand
+        if state == self._reported or now < self._reported_at + REPORT_EVERY * heartbeat:
+            return
+        # Code without a loop, which begins work by ``working``, may be idle as long as there is no work.
+        is_expected = in_hand or self._has_loop is not False
+        moment = DbLater(self._last_activity_at - now) if is_expected else None
+        rows.update(last_activity_at=moment, in_hand=in_hand)
+        self._reported, self._reported_at = state, now

@@ -10,7 +10,14 @@ from django.db.models.functions import Substr
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.locks.models import AbstractPermit, Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
+from resourcepool.locks.models import (
+    NUMBER_MARK,
+    AbstractPermit,
+    Barrier,
+    ConditionWaiter,
+    RWLockPermit,
+    SemaphorePermit,
+)
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.status.alarm import lock_label
 from resourcepool.waiting.models import Ticket, pool_name
@@ -45,6 +52,10 @@ class LockKind(StrEnum):
     def called(self, name: str) -> str:
         """Return kind and name, for people."""
         return lock_label(self.value, name)
+
+    def page_key(self, name: str) -> str:
+        """Return the primary key of the row whose page shows this name: its first permit, if it has permits."""
+        return f"{name}{NUMBER_MARK}0" if self.has_permits else name
 
     def ticket_pool(self, name: str) -> str:
         """Return the ``pool`` of the tickets that wait for this name."""

@@ -8,7 +8,7 @@ from django.db import connections
 from django.db.models import Count, Min
 
 from resourcepool.database.retry import retrying
-from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, AlarmKind, about_row
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting
 from resourcepool.status.locks.lock_status import HELD, LockStatus, status_of
@@ -94,7 +94,8 @@ def lock_alarms(locks: LocksSummary, oldest: float) -> Iterator[Alarm]:
             "who": cycle.said,
             "command": f"`manage.py resourcepool_locks {revoke}`",
         }
-        yield Alarm(AlarmKind.DEADLOCK, _about(first.kind, first.waits_for), text)
+        row = about_row(first.held_kind.model, first.held_kind.page_key(first.holds))
+        yield Alarm(AlarmKind.DEADLOCK, _about(first.kind, first.waits_for), text, **row)
     for one in locks.waited:
         is_deadlocked = any(cycle.is_about(one.kind, one.name) for cycle in deadlocks)
         if not is_deadlocked and one.longest_wait is not None and one.longest_wait > oldest:
@@ -107,4 +108,5 @@ def lock_alarms(locks: LocksSummary, oldest: float) -> Iterator[Alarm]:
                 "wait": duration(one.longest_wait),
                 "holder": first_holders(one) or "-",
             }
-            yield Alarm(AlarmKind.LOCK_WAIT, _about(one.kind, one.name), text)
+            row = about_row(one.kind.model, one.kind.page_key(one.name))
+            yield Alarm(AlarmKind.LOCK_WAIT, _about(one.kind, one.name), text, **row)

@@ -1,11 +1,12 @@
 """Alarms about queues and their servers, computed from the status of a queue group."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
-from resourcepool.queues.models import QueueGroup
+from resourcepool.queues.models import QueueGroup, Server
 from resourcepool.queues.planning.changes import takeover_after
-from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind, about_row
 from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.times import duration
@@ -81,7 +82,15 @@ def _stalled(status: QueueGroupStatus) -> Iterator[Alarm]:
     limit = duration(_stalled_after(status, worst.in_hand))
     values = {"ago": duration(worst.last_activity or 0.0), "within": limit}
     count = worst.in_hand or worst.queues
-    yield _alarm(AlarmKind.STALLED, status, text, server=printable(worst), count=count, **values)
+    yield _alarm(
+        AlarmKind.STALLED,
+        status,
+        text,
+        about_row(Server, worst.pk),
+        server=printable(worst),
+        count=count,
+        **values,
+    )
 
 
 def is_stalled(
@@ -112,8 +121,15 @@ def _overdue_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
     )
     limit = takeover_after(status.handover_timeout, worst.ttl)
     values = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
+    count = worst.asked_for
     yield _alarm(
-        AlarmKind.DRAIN_OVERDUE, status, text, server=printable(worst), count=worst.asked_for, **values
+        AlarmKind.DRAIN_OVERDUE,
+        status,
+        text,
+        about_row(Server, worst.pk),
+        server=printable(worst),
+        count=count,
+        **values,
     )
 
 
@@ -165,7 +181,7 @@ def _idle_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
         len(idle),
     )
     values = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
-    yield _alarm(AlarmKind.IDLE_SERVER, status, text, count=len(idle), **values)
+    yield _alarm(AlarmKind.IDLE_SERVER, status, text, about_row(Server, worst.pk), count=len(idle), **values)
 
 
 def _too_many_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
@@ -181,7 +197,14 @@ def _sharing(status: QueueGroupStatus) -> list[ServerStatus]:
     return [server for server in status.alive if not server.is_draining]
 
 
-def _alarm(kind: AlarmKind, status: QueueGroupStatus, text: str, **values: object) -> Alarm:
+def _alarm(
+    kind: AlarmKind,
+    status: QueueGroupStatus,
+    text: str,
+    row: Mapping[str, str] = MappingProxyType({}),
+    /,
+    **values: object,
+) -> Alarm:
     name = printable(status.name)
     command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
-    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **values})
+    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **values}, **row)

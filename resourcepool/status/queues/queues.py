@@ -7,9 +7,8 @@ from typing import Any
 from django.db.models import F
 
 from resourcepool.labels import join_names
-from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE, keys_of
 from resourcepool.queues.models import Queue
-from resourcepool.queues.queries import using_of_queues
+from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE, keys_of, using_of_queues
 from resourcepool.status.queues.problems import PossibleOwner, why_no_owner
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group
 from resourcepool.status.snapshots import Since, fetch_all

@@ -2,8 +2,9 @@
 
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
-from resourcepool.status.alarm import ABOUT_CHANNELS
+from resourcepool.status.alarm import ABOUT_CHANNELS, AlarmKind
 from resourcepool.status.channels import CHANNELS, channel_alarms
+from resourcepool.status.sections import LOCKS
 from resourcepool.status.system import NamedSystem, Panel, RowList, count, seconds, text
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
@@ -41,8 +42,10 @@ SYSTEM = NamedSystem(
     ),
     none_yet=gettext_noop("No channels yet: the first message creates its channel."),
     alarms=lambda statuses, limits: channel_alarms(statuses, limits.unread),
+    section=LOCKS,
     subject=ABOUT_CHANNELS,
     alarm_lists={None: DURABLE},
+    alarm_operations={AlarmKind.MISSED_MESSAGES: ("move",), AlarmKind.LAGGING: ("move", "remove")},
     panel=Panel(
         _("Channels"),
         _("messages to all subscribers"),

@@ -1,6 +1,7 @@
 """What the surfaces show of dispensers."""
 
 from resourcepool.status.alarm import ABOUT_DISPENSERS, AlarmKind
+from resourcepool.status.sections import WORK
 from resourcepool.status.system import NamedSystem, Panel, RowList, age, count, counts, gauge, seconds, text
 from resourcepool.status.work.dispensers import DISPENSERS, dispenser_alarms
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
@@ -30,10 +31,15 @@ SYSTEM = NamedSystem(
     ),
     none_yet=gettext_noop("No dispensers yet: a dispenser is created on first use."),
     alarms=lambda statuses, limits: dispenser_alarms(statuses, limits.oldest_task),
+    section=WORK,
     subject=ABOUT_DISPENSERS,
     alarm_lists={
         AlarmKind.FAILED_TASKS: FAILED,
         None: READY,
+    },
+    alarm_operations={
+        AlarmKind.FAILED_TASKS: ("retry", "discard"),
+        AlarmKind.LATE_TASKS: ("pause",),
     },
     panel=Panel(
         _("Dispensers"),

@@ -1,7 +1,8 @@
 """What the surfaces show of elections."""
 
 from resourcepool.status.elections import ELECTIONS
-from resourcepool.status.system import NamedSystem, count, gauge, seconds, text
+from resourcepool.status.sections import LOCKS
+from resourcepool.status.system import NamedSystem, Panel, count, gauge, seconds, text
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
 
@@ -16,5 +17,7 @@ SYSTEM = NamedSystem(
         seconds(_("expires in"), "expires_in"),
         count(_("standbys"), "standbys", gauge=("standbys", "Number of standbys.")),
     ),
+    section=LOCKS,
     none_yet=gettext_noop("No elections yet: the first campaign creates its election."),
+    panel=Panel(_("Elections"), _("one leader each"), order=55, id_prefix="rpe"),
 )

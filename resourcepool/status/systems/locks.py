@@ -6,6 +6,7 @@ from resourcepool.locks.models import Barrier, ConditionWaiter, Lock, RWLockPerm
 from resourcepool.status.alarm import ABOUT_LOCKS, AlarmKind
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.summary import lock_alarms, summary
+from resourcepool.status.sections import LOCKS
 from resourcepool.status.system import System, gauge
 
 
@@ -35,5 +36,7 @@ SYSTEM = LocksSystem(
         gauge("deadlocks", "Wait cycles.", lambda one: len(one.cycles)),
     ),
     alarms=lambda locks, limits: lock_alarms(locks, limits.oldest_wait),
+    section=LOCKS,
     subject=ABOUT_LOCKS,
+    alarm_operations=dict.fromkeys((AlarmKind.DEADLOCK, AlarmKind.LOCK_WAIT), ("revoke", "revoke-holder")),
 )

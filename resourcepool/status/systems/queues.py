@@ -4,6 +4,7 @@ from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.status.alarm import ABOUT_QUEUES, AlarmKind
 from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.queue_groups import queue_groups
+from resourcepool.status.sections import QUEUES
 from resourcepool.status.system import RowList, System, gauge
 
 SYSTEM = System(
@@ -19,11 +20,16 @@ SYSTEM = System(
         gauge("servers", "Live servers.", lambda one: len(one.alive)),
     ),
     alarms=lambda statuses, limits: queue_alarms(statuses),
+    section=QUEUES,
     subject=ABOUT_QUEUES,
     alarm_lists={
         AlarmKind.UNOWNED: RowList("unowned", Queue, {"status": "unowned"}),
         AlarmKind.DRAIN_OVERDUE: RowList("requested", Queue, {"status": "asked"}),
         AlarmKind.FLAPPING: RowList("moves", Move, {}),
         None: RowList("servers", Server, {}),
+    },
+    alarm_operations={
+        AlarmKind.STALLED: ("drain",),
+        AlarmKind.DRAIN_STUCK: ("undrain",),
     },
 )

@@ -3,9 +3,19 @@
 from collections.abc import Sequence
 
 from resourcepool.status.system import NamedSystem, System
-from resourcepool.status.systems import channels, dispensers, elections, jobs, locks, queues, streams, topics
+from resourcepool.status.systems import (
+    channels,
+    databases,
+    dispensers,
+    elections,
+    jobs,
+    locks,
+    queues,
+    streams,
+    topics,
+)
 
-_ours = (streams, dispensers, topics, channels, elections, queues, jobs, locks)
+_ours = (streams, dispensers, topics, channels, elections, queues, jobs, locks, databases)
 _systems: list[System] = [module.SYSTEM for module in _ours]
 
 

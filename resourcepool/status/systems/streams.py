@@ -1,6 +1,7 @@
 """What the surfaces show of streams."""
 
 from resourcepool.status.alarm import ABOUT_STREAMS, AlarmKind
+from resourcepool.status.sections import WORK
 from resourcepool.status.system import NamedSystem, Panel, RowList, count, counts, gauge, seconds, text
 from resourcepool.status.work.streams import STREAMS, stream_alarms
 from resourcepool.taskqueue.models import Task
@@ -36,11 +37,18 @@ SYSTEM = NamedSystem(
     ),
     none_yet=gettext_noop("No streams yet; add one: `manage.py resourcepool_streams add NAME`"),
     alarms=lambda statuses, limits: stream_alarms(statuses, limits.oldest_task),
+    section=WORK,
     subject=ABOUT_STREAMS,
     alarm_lists={
         AlarmKind.BLOCKED: RowList("blocked", Task, {"status": Task.State.BLOCKED.value}),
         AlarmKind.DEAD_TASKS: DEAD,
         None: UNFINISHED,
+    },
+    alarm_operations={
+        AlarmKind.NO_CONSUMER: ("retry", "discard"),  # if it is blocked, too
+        AlarmKind.BLOCKED: ("retry", "discard"),
+        AlarmKind.DEAD_TASKS: ("retry", "discard"),
+        AlarmKind.LATE_TASKS: ("discard",),
     },
     panel=Panel(
         _("Streams"),

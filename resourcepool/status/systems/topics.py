@@ -1,6 +1,7 @@
 """What the surfaces show of the topics of timers."""
 
 from resourcepool.status.alarm import ABOUT_TIMERS, AlarmKind
+from resourcepool.status.sections import WORK
 from resourcepool.status.system import NamedSystem, Panel, RowList, count, gauge, seconds, text
 from resourcepool.status.systems.streams import FINISHED
 from resourcepool.status.work.timers import TOPICS, timer_alarms
@@ -28,11 +29,17 @@ SYSTEM = NamedSystem(
     ),
     none_yet=gettext_noop("No timers or topics yet: the first timer creates its topic."),
     alarms=lambda statuses, limits: timer_alarms(statuses, limits.late_timer),
+    section=WORK,
     subject=ABOUT_TIMERS,
     alarm_lists={
         AlarmKind.UNCLAIMED_TIMERS: RowList("handed", Timer, {"status": "handed"}),
         AlarmKind.DEAD_TIMERS: DEAD,
         None: DUE,
+    },
+    alarm_operations={
+        AlarmKind.DEAD_TIMERS: ("retry", "discard"),
+        AlarmKind.NO_NODE: ("pause",),
+        AlarmKind.LATE_TIMERS: ("cancel",),
     },
     panel=Panel(
         _("Timers"),

@@ -10,7 +10,7 @@ from django.db.models import Case, When
 
 from resourcepool.database.group_counts import count_and_min, count_groups
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
@@ -103,7 +103,7 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             are handed out: the score of this one allows it to wait.
     """
     for one in statuses:
-        about = ABOUT_DISPENSERS % one.name
+        about, row = ABOUT_DISPENSERS % one.name, about_row(Dispenser, one.name)
         if one.failed:
             text = ngettext(
                 "%(count)d task has failed. Retry or discard it.",
@@ -118,9 +118,8 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             quiet = one.quiet or 0.0
             if one.assigned and one.expired and not one.live and quiet > oldest:
                 text = _("no task has been handed out for %(age)s (%(reason)s).")
-                yield Alarm(
-                    AlarmKind.LATE_TASKS, about, text % {"age": duration(quiet), "reason": one.explanation}
-                )
+                text %= {"age": duration(quiet), "reason": one.explanation}
+                yield Alarm(AlarmKind.LATE_TASKS, about, text, **row)
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:
@@ -128,7 +127,7 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             if one.explanation:
                 text = _("no task has been handed out for %(age)s (%(reason)s); ready: %(count)d.")
             values = {"age": duration(idle), "count": one.depth, "reason": one.explanation}
-            yield Alarm(AlarmKind.LATE_TASKS, about, text % values)
+            yield Alarm(AlarmKind.LATE_TASKS, about, text % values, **row)
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserStatus]:

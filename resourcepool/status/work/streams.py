@@ -11,7 +11,7 @@ from django.db.models import Count, OuterRef, Subquery
 from resourcepool.database.group_counts import count_groups
 from resourcepool.elections.models import selector
 from resourcepool.events import localized
-from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
@@ -40,6 +40,7 @@ class FirstTask:
         key, type, outcome: "" for users without the permission to view tasks.
         waits: time until it may be tried again; 0: now.
         runs: how long it has been running; None: it is not running.
+        pk: its primary key; None for users without that permission.
     """
 
     key: str
@@ -49,6 +50,7 @@ class FirstTask:
     age: float
     waits: float
     runs: float | None
+    pk: int | None = None
 
     @property
     def lacks_handler(self) -> bool:
@@ -130,14 +132,14 @@ class StreamStatus(ReasonsMixin):
 
     def redacted(self) -> "StreamStatus":
         """Return this status without key, type and error of the first task, for users who may not view tasks."""
-        first = self.first and replace(self.first, key="", type="", outcome="")
+        first = self.first and replace(self.first, key="", type="", outcome="", pk=None)
         return replace(self, first=first)
 
 
 def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
     """Yield the alarms of these streams; ``oldest``: the age in seconds from which the first task is late."""
     for one in statuses:
-        about = ABOUT_STREAMS % one.name
+        about, row = ABOUT_STREAMS % one.name, about_row(Task, one.first and one.first.pk)
         if one.dead:
             text = ngettext(
                 "%(count)d task failed for good and waits for an operator: retry or discard it.",
@@ -155,15 +157,15 @@ def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[A
         if one.first is None or one.is_paused:
             continue
         if not one.leader or one.is_blocked:
-            yield Alarm(
-                AlarmKind.BLOCKED if one.leader else AlarmKind.NO_CONSUMER, about, _("%s.") % one.explanation
-            )
+            kind = AlarmKind.BLOCKED if one.leader else AlarmKind.NO_CONSUMER
+            row = row if one.is_blocked else about_row(Stream, one.name)
+            yield Alarm(kind, about, _("%s.") % one.explanation, **row)
         elif one.first.age > oldest:
             values = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
             text = _("the first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
             if not one.first.key:
                 text = _("the first task is %(age)s old; unfinished: %(count)d.")
-            yield Alarm(AlarmKind.LATE_TASKS, about, f"{text % values} {one.explanation}".rstrip())
+            yield Alarm(AlarmKind.LATE_TASKS, about, f"{text % values} {one.explanation}".rstrip(), **row)
 
 
 def _annotated(rows: Any) -> Any:
@@ -211,15 +213,16 @@ def _status(
 
 
 def _firsts(tasks: Any) -> dict[str, FirstTask]:
-    columns = ("stream_id", "key", "type", "state", "outcome")
+    columns = ("stream_id", "pk", "key", "type", "state", "outcome")
     moments = (Since("submitted_at"), Until("busy_before"), Since("started_at"))
     return {
         stream: FirstTask(
             *(key, kind, state, outcome, age),
             waits=max(0.0, waits) if state == State.READY else 0.0,
             runs=ran if state == State.RUNNING else None,
+            pk=pk,
         )
-        for stream, key, kind, state, outcome, age, waits, ran in tasks.values_list(*columns, *moments)
+        for stream, pk, key, kind, state, outcome, age, waits, ran in tasks.values_list(*columns, *moments)
     }
 
 

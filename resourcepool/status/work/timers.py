@@ -11,7 +11,7 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 from resourcepool.database.group_counts import count_groups, count_groups_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.labels import format_labels
-from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Until, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
@@ -43,6 +43,7 @@ class FirstTimer:
         name, outcome: "" for users without the permission to view timers.
         due_in: seconds until it may begin; negative: since when it has been due.
         is_handed: whether it was handed over to another process, which has not claimed it yet.
+        pk: its primary key; None for users without that permission.
     """
 
     name: str
@@ -50,6 +51,7 @@ class FirstTimer:
     outcome: str
     due_in: float
     is_handed: bool
+    pk: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ class TopicStatus(ReasonsMixin):
 
     def redacted(self) -> "TopicStatus":
         """Return this status without name and error of the first timer, for users who may not view timers."""
-        return replace(self, first=self.first and replace(self.first, name="", outcome=""))
+        return replace(self, first=self.first and replace(self.first, name="", outcome="", pk=None))
 
 
 def timer_alarms(statuses: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
@@ -153,13 +155,13 @@ def timer_alarms(statuses: Sequence[TopicStatus], late: float) -> Iterator[Alarm
         if not one.due:
             continue
         if not one.nodes:
-            yield Alarm(AlarmKind.NO_NODE, about, _("%s.") % one.explanation)
+            yield Alarm(AlarmKind.NO_NODE, about, _("%s.") % one.explanation, **about_row(Topic, one.name))
         elif one.late > late:
             values = {"name": one.first.name, "late": duration(one.late), "count": one.due}
             text = _("timer %(name)s is %(late)s late; due: %(count)d.")
             if not one.first.name:
                 text = _("the first timer is %(late)s late; due: %(count)d.")
-            yield Alarm(AlarmKind.LATE_TIMERS, about, text % values)
+            yield Alarm(AlarmKind.LATE_TIMERS, about, text % values, **about_row(Timer, one.first.pk))
 
 
 def _annotated(rows: Any) -> Any:
@@ -202,10 +204,10 @@ def _as_number(condition: Q) -> Case:
 
 
 def _firsts(timers: Any) -> dict[str, FirstTimer]:
-    columns = timers.values_list("topic_id", "name", "state", "outcome", Until("busy_before"), "holder")
+    columns = timers.values_list("topic_id", "pk", "name", "state", "outcome", Until("busy_before"), "holder")
     return {
-        topic: FirstTimer(name, state, outcome, due_in, is_handed=state == State.PENDING and holder != "")
-        for topic, name, state, outcome, due_in, holder in columns
+        topic: FirstTimer(name, state, outcome, due_in, state == State.PENDING and holder != "", pk)
+        for topic, pk, name, state, outcome, due_in, holder in columns
     }
 
 

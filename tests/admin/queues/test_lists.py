@@ -13,7 +13,7 @@ from resourcepool.admin.operations_mixin import refusal_text
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
 from resourcepool.models import Move, Queue, Server
-from resourcepool.queues import ids
+from resourcepool.queues import queries
 from tests.admin.conftest import text
 from tests.admin.queues.scene import LIST, queue_group, server
 
@@ -194,7 +194,7 @@ def test_a_refusal_is_told_in_the_readers_language() -> None:
 
 
 def test_more_queues_than_at_once_are_refused(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "MAX_QUEUES_AT_ONCE", 1)
+    monkeypatch.setattr(queries, "MAX_QUEUES_AT_ONCE", 1)
     queue_group(queues=0)
     assert "at most 1 at once" in text(add(administrator))
 

@@ -14,7 +14,7 @@ from django.test import Client, override_settings
 
 from resourcepool.admin.resources import import_pages
 from resourcepool.admin.resources.import_pages import pack, unpack
-from resourcepool.encryption.secret import ANY_PURPOSE, EncryptedSecret, encrypt
+from resourcepool.encryption.secret import NO_PURPOSE, EncryptedSecret, encrypt
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
@@ -101,7 +101,7 @@ def test_updating_and_retiring_are_options() -> None:
     lease(old)
     csv = "host,port,username,country\na.example,80,joe,DE\n"
     page = confirm(client, upload(client, csv))
-    assert "1 existing proxy differs from the file and is left unchanged." in page
+    assert "1 existing proxy differs from the file and is left unchanged" in page
     assert columns(known)["country"] == ""
     page = confirm(client, upload(client, csv, update="on", sync="on"))
     assert "0 new, 1 changed" in page
@@ -251,12 +251,12 @@ def test_different_values_are_still_reported(administrator: Client) -> None:
     new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
     csv = f"host,port,username,password,country\na.example,80,joe,{SECRET},DE\n"
     page = text(upload(administrator, csv))
-    assert "1 existing proxy differs from the file and is left unchanged." in page
+    assert "1 existing proxy differs from the file and is left unchanged" in page
     assert "1 unchanged proxy has a password in the file; it is not compared with the stored one." in page
     assert "a password in the file" not in text(upload(administrator, csv.replace(SECRET, "")))
 
 
-@pytest.mark.parametrize("purpose", [ANY_PURPOSE, ("column", "resourcepool.Proxy.password"), ("tried",)])
+@pytest.mark.parametrize("purpose", [NO_PURPOSE, ("column", "resourcepool.Proxy.password"), ("tried",)])
 def test_a_secret_of_another_purpose_is_no_plan(administrator: Client, purpose: Any) -> None:
     for secret in (SECRET, json.dumps({"user": "1"}), "[]", "7"):
         token = encrypt(secret, purpose).token

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import BadOption
-from resourcepool.proxies.health_check.address_filter import AddressFilter
-from resourcepool.proxies.health_check.fault import Fault, NotPublic
+from resourcepool.proxies.health_check.address_filter import AddressFilter, Fault, NotPublic
 from resourcepool.resources.state import Verdict
 
 

@@ -71,7 +71,7 @@ class TestUnknown:
 
     def test_the_password_cannot_be_read(self, settings: Any) -> None:
         one = proxy(1, username="joe")
-        one.__dict__["password"] = Proxy._meta.get_field("password").to_python("sealed:nonsense")
+        one.__dict__["password"] = Proxy._meta.get_field("password").from_db_value("sealed:nonsense")
         found = ProxyChecker(url="http://target.test/", timeout=5, allow=LOCAL).check(one)
         assert found == Finding(Verdict.UNKNOWN, why="its password cannot be decrypted")
 

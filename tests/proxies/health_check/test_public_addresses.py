@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.proxies.health_check import public_addresses
-from resourcepool.proxies.health_check.public_addresses import is_public
+from resourcepool.proxies.health_check.address_filter import NOT_PUBLIC_4, NOT_PUBLIC_6, THIS_NETWORK, is_public
 
 PUBLIC = [
     *("8.8.8.8", "1.0.0.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255"),
@@ -69,17 +68,17 @@ def test_not_public(address: str) -> None:
     assert not is_public(of(address))
 
 
-@pytest.mark.parametrize("network", public_addresses.NOT_PUBLIC_4)
+@pytest.mark.parametrize("network", NOT_PUBLIC_4)
 def test_no_network_of_the_list_gets_through_as_it_is_or_inside_another_address(network: Any) -> None:
     for one in (network[0], network[-1]):
         assert not is_public(one)
         for around in ("::ffff:0:0", "64:ff9b::", "2a00::5efe:0:0"):
             assert not is_public(ipaddress.IPv6Address(int(of(around)) | int(one)))
-        if one not in public_addresses.THIS_NETWORK:
+        if one not in THIS_NETWORK:
             assert not is_public(ipaddress.IPv6Address(int(of("2a00:1:2:3::")) | int(one)))
 
 
-@pytest.mark.parametrize("network", public_addresses.NOT_PUBLIC_6)
+@pytest.mark.parametrize("network", NOT_PUBLIC_6)
 def test_no_network_of_the_list_for_ipv6_gets_through(network: Any) -> None:
     assert not is_public(network[0] + 1)
     assert not is_public(network[-1])

@@ -8,7 +8,7 @@ from django.db import connection
 
 from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Bucket, DispenserTask
-from resourcepool.safety.plans import capture_statement
+from resourcepool.safety.doctor import capture_statement
 from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser import rebuild, statements
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket

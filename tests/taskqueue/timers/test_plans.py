@@ -8,12 +8,12 @@ from django.db import connection
 from resourcepool.dialect import DbLater
 from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Timer
-from resourcepool.safety.plans import capture_statement, judge_plan
+from resourcepool.safety.doctor import capture_statement, judge_plan
 from resourcepool.status.work.timers import BY_INDEX, TOPICS
 from resourcepool.taskqueue.timers import due_timers
 from tests.taskqueue.timers.runners import topic
 
-MANY = 1_500  # more than are big: see resourcepool/safety/plans.py
+MANY = 1_500  # more than are big: see resourcepool/safety/doctor.py
 TABLE = Timer._meta.db_table
 
 

@@ -1,0 +1,59 @@
+"""How many sessions are left on the database servers: a process without one can do nothing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django.db import connections, router
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect.inspection import inspector
+from resourcepool.jobs import Job
+from resourcepool.resources.registry import resource_models
+from resourcepool.status.alarm import ABOUT_DATABASES, Alarm, AlarmKind
+from resourcepool.translation import gettext as _
+
+FEW = 0.1  # of the sessions that a server allows
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseStatus:
+    """The sessions of one database server.
+
+    Attributes:
+        name: the alias of the database in the settings of the project.
+        sessions: open sessions, of all programs. ``most``: as many as the server allows.
+    """
+
+    name: str
+    sessions: int
+    most: int
+
+    ALSO: ClassVar = ("left",)
+
+    @property
+    def left(self) -> int:
+        """How many more sessions it accepts."""
+        return max(0, self.most - self.sessions)
+
+
+def databases() -> list[DatabaseStatus]:
+    """Return the databases of all pools and jobs that limit their sessions; raises DatabaseUnavailable."""
+    statuses = []
+    for alias in sorted({router.db_for_write(Job), *(model.pool.using for model in resource_models())}):
+        connection = connections[alias]
+        if sessions := retrying(connection, inspector(connection).sessions):
+            statuses.append(DatabaseStatus(alias, *sessions))
+    return statuses
+
+
+def database_alarms(statuses: Sequence[DatabaseStatus]) -> Iterator[Alarm]:
+    """Yield an alarm for each server with less than a tenth of its sessions left."""
+    for one in statuses:
+        if one.left < FEW * one.most:
+            text = _(
+                "%(left)d of %(most)d sessions left. Once none is left, no process can connect. Stop processes that do"
+                " not need theirs, or raise the limit of the server (max_connections)."
+            )
+            values = {"left": one.left, "most": one.most}
+            yield Alarm(AlarmKind.FEW_SESSIONS, ABOUT_DATABASES % one.name, text % values)

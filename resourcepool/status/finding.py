@@ -1,0 +1,220 @@
+"""Finds anything by what an operator has at hand: a number, an address, a holder, a lock, a task, a user name."""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import router
+from django.db.models import Max
+from django.utils.text import capfirst
+
+from resourcepool.events import localized
+from resourcepool.history.models import MAX_ACTOR, Event
+from resourcepool.queues.models import Queue, QueueGroup, Server
+from resourcepool.queues.queries import using_of_queues
+from resourcepool.status import why
+from resourcepool.status.event_text import add_sentences
+from resourcepool.status.figure_text import figure_text
+from resourcepool.status.holders import ActiveLease
+from resourcepool.status.locks.held_by_process import held_by, processes
+from resourcepool.status.locks.kinds import LockKind
+from resourcepool.status.locks.lock_status import LockStatus, lock_named
+from resourcepool.status.locks.summary import first_holders
+from resourcepool.status.queues.queue_groups import queue_groups
+from resourcepool.status.search import find, without_password
+from resourcepool.status.snapshots import fetch_all
+from resourcepool.status.systems.registry import named_systems
+from resourcepool.status.times import ago, duration
+from resourcepool.status.waiters import WaiterStatus
+from resourcepool.taskqueue.abstract import work_models
+from resourcepool.translation import gettext as _
+from resourcepool.translation import ngettext
+
+MAX_FOUND = 10  # of each sort
+MAX_EVENTS = 5
+MAX_CONTAINERS = 1_000  # streams, dispensers or topics whose tasks or timers are searched
+NEWEST = 100_000  # events that are searched for an operator
+MAX_TEXT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing that was found.
+
+    Attributes:
+        title: what it is.
+        sentences: its state, for people.
+        model, key: its row; None: it has no page. ``filters``: of the list of the model, instead of a key.
+        related: (model, key, text) of other rows that the sentences are about.
+    """
+
+    title: str
+    sentences: Sequence[str]
+    model: Any = None
+    key: Any = None
+    related: Sequence[tuple[Any, Any, str]] = ()
+    filters: Mapping[str, str] = field(default_factory=dict)
+
+
+def find_everything(text: str, models: Sequence[Any], visible: Set[Any]) -> Iterator[Found]:
+    """Yield what ``text`` names, resources and holders first.
+
+    Args:
+        text: what the operator has at hand; without a password if it is a proxy's address.
+        models: the resource models that the user may view; ``visible``: the other models.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+    """
+    text = without_password(text.strip())[:MAX_TEXT]
+    if not text or not text.isprintable():
+        return
+    if models:
+        yield from _resources_and_holders(text, models)
+    for search in (_of_systems, _queues, _locks, _work, _operators):
+        yield from search(text, visible)
+
+
+def _resources_and_holders(text: str, models: Sequence[Any]) -> Iterator[Found]:
+    matches = find(text, models, MAX_FOUND)
+    for row in matches.resources:
+        yield _resource(row)
+    if matches.process:
+        yield _holder(why.holder(matches.process, models, MAX_FOUND, threads=matches.holders))
+    else:
+        for name in matches.holders:
+            yield _holder(why.holder(name, models, MAX_FOUND))
+    if matches.more:
+        yield Found(_("More matches"), [_("Only the first are shown; type more of the name.")])
+
+
+def _resource(row: Any) -> Found:
+    one = why.resource(row)
+    lines = [f"{capfirst(str(one.state.label))}.", one.explanation]
+    if one.lease:
+        lines[1:] = [_held_since(one.lease), one.explanation]
+    if one.endings and not one.lease:
+        last = one.endings[0]
+        values = {"how": last.what.label, "ago": ago(last.age), "holder": last.holder or "-"}
+        lines.append(_("Its last lease, of %(holder)s, ended %(ago)s: %(how)s.") % values)
+    name = f"{row.pk}: {row}" if str(row) != str(row.pk) else str(row.pk)
+    return Found(f"{capfirst(row._meta.verbose_name)} {name}", lines, type(row), row.pk)
+
+
+def _held_since(lease: ActiveLease) -> str:
+    values = {"holder": lease.holder, "left": duration(lease.expires_in)}
+    if lease.held is None:
+        return _("Held by %(holder)s; expires in %(left)s unless renewed.") % values
+    text = _("Held by %(holder)s for %(time)s; expires in %(left)s unless renewed.")
+    return text % {**values, "time": duration(lease.held)}
+
+
+def _holder(holder: why.HolderExplanation) -> Found:
+    lines = []
+    if holder.leases_total:
+        text = ngettext("It holds %(count)d resource.", "It holds %(count)d resources.", holder.leases_total)
+        lines.append(text % {"count": holder.leases_total})
+    lines += [_("It holds %s.") % held.called for held in holder.holds]
+    lines += [_waits(waiter) for waiter in holder.waits]
+    related = [(type(lease.row), lease.row.pk, _leased(lease)) for lease in holder.leases]
+    related += [(held.kind.model, held.kind.page_key(held.name), held.called) for held in holder.holds]
+    return Found(_("Holder %s") % holder.holder, lines, related=related)
+
+
+def _leased(lease: ActiveLease) -> str:
+    left = _("%s left") % duration(lease.expires_in)
+    return f"{lease.row.pk}: {lease.row}, {left}"
+
+
+def _waits(waiter: WaiterStatus) -> str:
+    values = {"pool": waiter.pool, "time": duration(waiter.waited), "place": waiter.ahead + 1}
+    text = _("It has waited for %(pool)s for %(time)s, number %(place)d in line.") % values
+    return f"{text} {waiter.explanation}"
+
+
+def _of_systems(text: str, visible: Set[Any]) -> Iterator[Found]:
+    for system in named_systems().values():
+        if {*system.viewed} <= visible and (status := system.reader.get(text)):
+            details = [*system.details[:1]]
+            status = status if {*details} <= visible or not details else status.redacted()
+            yield Found(f"{capfirst(system.title)} {text}", _figures(system, status), system.viewed[0], text)
+
+
+def _figures(system: Any, status: Any) -> list[str]:
+    shown = ((figure.label, figure_text(figure, status)) for figure in system.figures[1:] if figure.label)
+    line = ", ".join(f"{label}: {value}" for label, value in shown if value not in ("", "-", "0"))
+    explanation = getattr(status, "explanation", "")
+    return [line or _("Nothing to do."), *([f"{capfirst(explanation)}."] if explanation else [])]
+
+
+def _queues(text: str, visible: Set[Any]) -> Iterator[Found]:
+    if QueueGroup in visible:
+        for group in queue_groups([text]):
+            values = {"queues": group.queues, "unowned": group.unowned, "servers": len(group.alive)}
+            line = _("%(queues)d queues, %(unowned)d of them unowned; %(servers)d servers.") % values
+            yield Found(_("Queue group %s") % group.name, [line], QueueGroup, group.pk)
+    name, _hash, number = text.partition(" #")
+    for model, columns in ((Queue, {"queue_id": text}), (Server, {"name": name})):
+        if model in visible:
+            rows = model.objects.using(using_of_queues()).filter(**columns).select_related("queue_group")
+            if number.isdecimal() and model is Server:
+                rows = rows.filter(pk=int(number[:18]))
+            for row in fetch_all(rows.order_by("-pk")[:MAX_FOUND]):
+                title = f"{capfirst(row._meta.verbose_name)} {row}"
+                yield Found(title, [_("Of queue group %s.") % row.queue_group.name], model, row.pk)
+
+
+def _locks(text: str, visible: Set[Any]) -> Iterator[Found]:
+    for lock in lock_named(text):
+        if lock.kind.model in visible:
+            yield Found(capfirst(lock.called), _lock(lock), lock.kind.model, lock.kind.page_key(lock.name))
+    if all(kind.model in visible for kind in LockKind):
+        held = held_by(processes(text))[:MAX_FOUND]
+        related = [(one.kind.model, one.kind.page_key(one.name), one.called) for one in held]
+        for who in sorted({one.who for one in held}):
+            lines = [_("It holds %s.") % one.called for one in held if one.who == who]
+            yield Found(_("Holder %s") % who, lines, related=related)
+
+
+def _lock(lock: LockStatus) -> list[str]:
+    lines = []
+    if lock.in_use:
+        left = duration(max(held.expires_in for held in lock.in_use))
+        values = {"holder": first_holders(lock), "left": left}
+        lines.append(_("Held by %(holder)s; expires in %(left)s unless renewed.") % values)
+    elif lock.kind.is_held:
+        lines.append(_("It has no holder."))
+    if lock.longest_wait is not None:
+        text = ngettext(
+            "%(count)d waiter, for %(wait)s.", "%(count)d waiters, the first for %(wait)s.", lock.waiters
+        )
+        lines.append(text % {"count": lock.waiters, "wait": duration(lock.longest_wait)})
+    return lines or [_("It has no waiters.")]
+
+
+def _work(text: str, visible: Set[Any]) -> Iterator[Found]:
+    for model in work_models():
+        if model in visible:
+            container, name = model.key_columns
+            where, slash, key = text.partition("/")
+            containers = model._meta.get_field(container.removesuffix("_id")).related_model.objects
+            places = [where] if slash else fetch_all(containers.values_list("pk", flat=True)[:MAX_CONTAINERS])
+            rows = model.objects.filter(**{f"{container}__in": places, name: key if slash else text})
+            for row in fetch_all(rows.order_by("-pk")[:MAX_FOUND]):
+                lines = [f"{capfirst(row.get_state_display())}.", localized(row.outcome)]
+                title = f"{capfirst(model._meta.verbose_name)} {row}"
+                yield Found(title, [line for line in lines if line], model, row.pk)
+
+
+def _operators(text: str, visible: Set[Any]) -> Iterator[Found]:
+    if Event not in visible:
+        return
+    events = Event.objects.using(router.db_for_read(Event))
+    hidden = [model._meta.label_lower for model in work_models() if model not in visible]
+    first = (events.aggregate(last=Max("pk"))["last"] or 0) - NEWEST  # no index has the operator
+    by = events.filter(actor=text[:MAX_ACTOR], pk__gt=first).exclude(pool__in=hidden)
+    deeds = fetch_all(by.with_age().order_by("-pk")[:MAX_EVENTS])
+    add_sentences(deeds)
+    if deeds:
+        lines = [f"{ago(event.age)}: {event.sentence}" for event in deeds]
+        yield Found(_("Operator %s") % text, lines, Event, filters={"by": text})
