@@ -98,3 +98,10 @@ def test_a_task_that_kills_its_process_is_run_a_number_of_times_and_then_put_asi
 ) -> None:
     # Retries are for failures: they do not save a task from being put aside.
     assert after_crash(policy(on_failure=on_failure, max_crashes=max_crashes, retries=1_000), crashes) == state
+
+
+@pytest.mark.parametrize(
+    ("lanes", "crashes", "left"), [(1, 0, 0), (1, 1, 1), (2, 0, 0), (2, 1, 0), (2, 2, 2), (3, 1, 0)]
+)
+def test_only_the_first_crash_beside_other_lanes_is_forgotten(lanes: int, crashes: int, left: int) -> None:
+    assert policy(lanes=lanes).crashes_left(crashes) == left
