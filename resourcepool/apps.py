@@ -14,12 +14,8 @@ class ResourcePoolConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django.db.models.signals import post_migrate
-
         from resourcepool import checks, hints  # noqa: F401  (the checks register themselves)
         from resourcepool.history import recorder
-        from resourcepool.locks.base import forget_known_names
 
         recorder.listen()
-        post_migrate.connect(forget_known_names, sender=self)
         hints.load()

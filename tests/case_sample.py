@@ -47,7 +47,6 @@ IN_PART = {
     "tests/locale/test_systems.py::test_a_page_is_in_chinese": 3,
     "tests/locale/test_systems.py::test_the_command_speaks_chinese": 3,
     "tests/locale/test_systems.py::test_what_came_of_it_is_said_in_chinese": 3,
-    "tests/locks/channels/test_interrupted_anywhere.py::test_who_asks_again_gets_every_message": 3,
     "tests/locks/test_cpython.py::test_it_does_what_cpython_expects": 2,
     "tests/locks/test_forgotten.py::test_what_an_interrupted_caller_has_not_got_is_let_go": 2,
     "tests/locks/test_signals.py::test_a_signal_that_does_not_wake_who_waits_ends_the_wait_soon": 3,

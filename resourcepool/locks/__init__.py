@@ -13,7 +13,6 @@ __all__ = [
     "RWLock",
     "Semaphore",
     "arelease_all",
-    "cache_lock",
     "release_all",
 ]
 
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
     from resourcepool.locks.channels.channel import Channel
     from resourcepool.locks.conditions.barrier import Barrier
     from resourcepool.locks.conditions.condition import Condition
-    from resourcepool.locks.hold import Hold
     from resourcepool.locks.lock import Lock
-    from resourcepool.locks.redis_style import cache_lock
-    from resourcepool.locks.rwlock.lock import RWLock
+    from resourcepool.locks.lockable import Hold
+    from resourcepool.locks.rwlock import RWLock
     from resourcepool.locks.semaphore import Semaphore
 else:
     __getattr__, __dir__ = lazy_names(
@@ -34,12 +32,11 @@ else:
             "Barrier": "conditions.barrier",
             "Channel": "channels.channel",
             "Condition": "conditions.condition",
-            "Hold": "hold",
+            "Hold": "lockable",
             "Lock": "lock",
-            "RWLock": "rwlock.lock",
+            "RWLock": "rwlock",
             "Semaphore": "semaphore",
             "arelease_all": "bulk_release",
-            "cache_lock": "redis_style",
             "release_all": "bulk_release",
         },
     )

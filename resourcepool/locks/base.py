@@ -10,27 +10,22 @@ from django.db import IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Request, Terms
-from resourcepool.locks.hold import Hold, LockLease
+from resourcepool.locks.lockable import Hold, LockLease
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
 from resourcepool.locks.registry import Key, current_owner, new_holder
 from resourcepool.options import Seconds
 from resourcepool.translation import gettext_noop as _
 
 TTL = 30.0  # seconds
-MAX_KNOWN_NAMES = 10_000
 UNUSED_AFTER = 86_400.0  # seconds; the sweep may remove the rows of a name that was unused for longer
-KNOWN_FOR = 3_600.0  # seconds; rows used within this time are assumed to exist
 FOREVER = -1  # the infinite timeout of ``threading``
-
-_known_until: dict[Key, float] = {}  # names whose rows the sweep cannot have removed before this time
 
 
 class Named:
@@ -88,7 +83,7 @@ class Named:
 
     def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         """Return the seconds to wait, from the two arguments of ``threading``; raises BadOption."""
-        if not options.flag("blocking", blocking):
+        if blocking is not True and not options.flag("blocking", blocking):
             if timeout not in (None, FOREVER):
                 raise BadOption("timeout", timeout, "None with blocking=False")
             return 0.0
@@ -101,7 +96,10 @@ class Named:
     # ``waiting.lease.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        raise NotImplementedError
+        grants = self._claim(connection, request)
+        if grants is None and self._add_missing(connection):
+            grants = self._claim(connection, request)
+        return grants
 
     def handle(self, using: str, grant: Grant, request: Request) -> LockLease:
         return self.lease(self.model, using, grant, request.terms)
@@ -117,60 +115,36 @@ class Named:
         number = "" if request.count == 1 else f"{request.count} of "
         return AcquireTimeout(f"{number}{self.kind} {self.name!r} did not become free{request.within}{reason}")
 
+    def _claim(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+        raise NotImplementedError
+
     def _holders_text(self) -> str:
         return ""
-
-    def _rows(self, connection: BaseDatabaseWrapper) -> Any:
-        return verbs.rows_of(connection, self.model).filter(name=self.name)
 
     def _new_rows(self) -> Sequence[AbstractNamed]:
         raise NotImplementedError
 
-    def _add_if_new(self, connection: BaseDatabaseWrapper) -> bool:
-        """Add missing rows; True: they were missing, or the sweep may have removed them since the failed claim."""
-        key = self.model, connection.alias, self.name  # ``self.key`` without calling the router again
-        if _known_until.get(key, 0.0) > monotonic():
+    def _rows(self, connection: BaseDatabaseWrapper) -> Any:
+        return verbs.rows_of(connection, self.model).filter(name=self.name)
+
+    def _add_missing(self, connection: BaseDatabaseWrapper) -> bool:
+        """Add its rows if there are none: a new name, or one that the sweep removed; return whether there were none."""
+        if retrying(connection, self._rows(connection).exists):
             return False
-        idle = retrying(connection, partial(self._idle_seconds, connection))
-        if idle is None:
-            retrying(connection, partial(self._insert, connection))
-            return True
-        # The sweep or a rollback (``TestCase``) may remove them.
-        if idle >= UNUSED_AFTER / 2 or connection.in_atomic_block:
-            return True
-        if len(_known_until) >= MAX_KNOWN_NAMES:
-            _known_until.clear()
-        _known_until[key] = monotonic() + KNOWN_FOR
-        return False
-
-    def _idle_seconds(self, connection: BaseDatabaseWrapper) -> float | None:
-        """Return the seconds since a row was last held, negative while one is held; None: no rows."""
-        latest = self._rows(connection).order_by("-busy_before")
-        micros = latest.values_list(MicrosUntil("busy_before"), flat=True).first()
-        return None if micros is None else -micros / 1_000_000
-
-    def _add_missing(self, connection: BaseDatabaseWrapper) -> None:
-        if not retrying(connection, self._rows(connection).exists):
-            retrying(connection, partial(self._insert, connection))
+        retrying(connection, partial(self._insert, connection))
+        return True
 
     def _insert(self, connection: BaseDatabaseWrapper) -> None:
         rows = list(self._new_rows())
         for row in rows:
             row.busy_before = DbNow()  # so that the sweep does not remove them before they are claimed
-        with (
-            contextlib.suppress(IntegrityError),
-            transaction.atomic(using=connection.alias),
-        ):  # added concurrently
+        added_concurrently = contextlib.suppress(IntegrityError)
+        with added_concurrently, transaction.atomic(using=connection.alias):
             verbs.rows_of(connection, self.model).bulk_create(rows)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
-
-
-def forget_known_names(**_kwargs: object) -> None:
-    """Forget which rows exist, after ``manage.py flush`` or a ``TransactionTestCase`` emptied a database."""
-    _known_until.clear()
 
 
 def wait_seconds(name: str, value: object) -> float:

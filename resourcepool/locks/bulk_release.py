@@ -19,7 +19,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
 from resourcepool.locks import registry
-from resourcepool.locks.hold import LockLease
+from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import (
     AbstractNamed,
     AbstractNotification,
@@ -65,9 +65,13 @@ def release_all(holder: str | None = None, *, reason: str = "", actor: str = "")
     if not INCARNATION.fullmatch(incarnation):
         allowed = "a holder as shown in lists, or the 8 hexadecimal digits in it that identify a process"
         raise BadOption("holder", holder, allowed)
-    if incarnation == parse_holder(default_holder())[0]:
-        return _release_ours(lambda lease: _emit_revoked(lease, reason, actor))
-    return sum(_release_theirs(model, incarnation, reason, actor) for model in MODELS)
+    if incarnation != parse_holder(default_holder())[0]:
+        return sum(_release_theirs(model, incarnation, reason, actor) for model in MODELS)
+
+    def on_release(lease: LockLease) -> None:
+        _emit_revoked(lease.model, lease.using, (lease.pk, lease.fence, lease.holder), reason, actor)
+
+    return _release_ours(on_release)
 
 
 async def arelease_all(holder: str | None = None, *, reason: str = "", actor: str = "") -> int:
@@ -75,22 +79,13 @@ async def arelease_all(holder: str | None = None, *, reason: str = "", actor: st
     return await in_thread(partial(release_all, holder, reason=reason, actor=actor))
 
 
-def _emit_revoked(lease: LockLease, reason: str, actor: str) -> None:
-    emit(
-        RowEvent(
-            EventKind.REVOKED, lease.model, lease.using, lease.pk, lease.fence, lease.holder, reason, actor
-        )
-    )
-
-
-def _release_ours(emit_of: Callable[[LockLease], object] = id) -> int:
+def _release_ours(on_release: Callable[[LockLease], object] = id) -> int:
     registry.forget()  # first, so that locks acquired by other threads from now on stay registered
     groups: dict[Any, list[Any]] = defaultdict(list)
     for lease in keeper.unreleased():
         if isinstance(lease, LockLease) and not issubclass(lease.model, AbstractNotification):
+            lease._stop_renewing()  # all of them first: if the database is unavailable, they expire
             groups[lease.model, lease.using, lease.model.name_of(lease.pk)].append(lease)
-    for lease in (lease for group in groups.values() for lease in group):
-        lease._stop_renewing()  # all of them first: if the database is unavailable, they expire
     released, last_error = 0, None
     for group in groups.values():
         for some in batched(group, verbs.BATCH):
@@ -101,7 +96,7 @@ def _release_ours(emit_of: Callable[[LockLease], object] = id) -> int:
             given_back = [lease for lease in some if lease.is_released]
             released += len(given_back)
             for lease in given_back:
-                emit_of(lease)
+                on_release(lease)
     if last_error is not None:
         raise last_error
     return released
@@ -137,8 +132,12 @@ def revoke_rows(
             for pk, fence, holder in batch:
                 if pk not in lost:
                     revoked.append(pk)
-                    emit(RowEvent(EventKind.REVOKED, model, connection.alias, pk, fence, holder, reason, actor))
+                    _emit_revoked(model, connection.alias, (pk, fence, holder), reason, actor)
     return revoked
+
+
+def _emit_revoked(model: Any, using: str, held: Held, reason: str, actor: str) -> None:
+    emit(RowEvent(EventKind.REVOKED, model, using, *held, reason, actor))
 
 
 def checked_texts(reason: str, actor: str) -> tuple[str, str]:

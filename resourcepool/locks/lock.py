@@ -4,27 +4,81 @@ import asyncio
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
+from resourcepool.exceptions import NotHeld
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
-from resourcepool.locks.hold import Hold, LockLease
-from resourcepool.locks.lockable import Reentrant
+from resourcepool.locks.lockable import H, Hold, Lockable, LockLease
 from resourcepool.locks.models import AbstractNamed
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.locks.registry import current_owner, holds_of, new_holder, parse_holder
+from resourcepool.locks.registry import current_owner, is_of_caller
 from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.threads.sync_async import Mode
 from resourcepool.waiting.acquire import acquire
+from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket
 
 MAX_CONTENDERS = 10_000
+
+
+class Reentrant(Lockable[H]):
+    """Held by one thread or asyncio task, which may acquire it again and must release it as often."""
+
+    def owned(self) -> bool:
+        """Whether this thread (or task) still holds it. No I/O."""
+        hold = self._hold()
+        return hold is not None and hold.is_held
+
+    @property
+    def _named(self) -> Named:
+        raise NotImplementedError
+
+    def _new_hold(self) -> H:
+        raise NotImplementedError
+
+    def _hold(self) -> H | None:
+        """Return the caller's hold, also one that was lost."""
+        hold: H | None = current_owner().holds.get(self._named.key)
+        return hold
+
+    def _require_hold(self, do: str) -> H:
+        """Return the caller's hold, which it needs to ``do`` something; raises NotHeld, LeaseLost."""
+        hold = self._hold()
+        if hold is None:
+            raise self._not_held(do)
+        hold.ensure_held()
+        return hold
+
+    async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> H:
+        hold = self._hold()
+        if hold is None:
+            hold = self._new_hold()
+            self._take(hold, await self._leases(mode, hold, wait))
+        else:
+            self._count_again(hold)
+        return hold
+
+    def _count_again(self, hold: H) -> None:
+        hold.ensure_held()
+        hold.count += 1
+
+    async def _leases(self, mode: Mode, hold: H, wait: float) -> list[Any]:
+        return await acquire(mode, self._named, self._named._request(wait, hold))
+
+    def _take(self, hold: H, leases: list[Any]) -> None:
+        hold.leases = delivered(leases)
+        current_owner().holds[self._named.key] = hold  # last: otherwise nothing refers to it, and it expires
+
+    def _not_held(self, do: str) -> NotHeld:
+        caller = "thread" if current_owner().task is None else "task"
+        return NotHeld(f"{self!r} is not held by this {caller}, so it cannot {do}")
 
 
 class LockHolder(NamedTuple):
@@ -77,57 +131,47 @@ class Lock(Named, Reentrant[Hold]):
         return self
 
     def _new_hold(self) -> Hold:
-        return Hold(self.name, self._on_lost)
+        return Hold(self, self.name, self._on_lost)
 
     async def _release(self, mode: Mode) -> None:
-        mine, key = holds_of(current_owner()), self.key
-        hold = mine.get(key)
+        hold = self._hold()
         if hold is None:
             raise self._not_held("release it")
         if hold.count > 1:
             hold.count -= 1
             return
-        del mine[key]  # atomic: after an interruption before it, release() can be called again
+        del current_owner().holds[self.key]  # atomic: after Ctrl-C before it, release() can be called again
         hold.count = 0
         await mode.call(hold.leases[0].release)
 
     # For conditions
 
-    def _acquire_again(self, hold: Hold) -> None:
-        """Acquire it again for ``hold``, whose lease was released; no timeout."""
-        # The caller's database session was opened for the lock, so it ends with it.
-        request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
-        self._take(holds_of(current_owner()), self.key, hold, run_sync(acquire, self, request))
+    async def _acquire_again(self, mode: Mode, hold: Hold, given: Sequence[LockLease]) -> None:
+        """Acquire it again for ``hold``, whose lease ``given`` was released; no timeout.
 
-    def _acquire_again_interrupted(self, hold: Hold) -> None:
-        """``_acquire_again`` after an interruption during or after the release."""
-        lease, mine = hold.leases[0], holds_of(current_owner())
-        if mine.get(self.key) is hold and lease._is_delivered and keeper.is_renewing(lease):
-            return
-        me = parse_holder(new_holder(current_owner()))
-        leases = (kept for kept in keeper.unreleased() if isinstance(kept, LockLease))
-        for kept in leases:  # a lease of this caller would block the acquire
-            if (kept.model, kept.using, kept.pk) == self.key and parse_holder(kept.holder) == me:
-                kept._release_quietly()
-        self._acquire_again(hold)
-
-    async def _acquire_again_async(self, hold: Hold, given: Sequence[LockLease]) -> None:
-        """``_acquire_again`` for asyncio; a cancellation takes effect only once ``hold`` has new leases."""
+        A cancellation takes effect only once ``hold`` has new leases.
+        """
         cancelled: asyncio.CancelledError | None = None
         while hold.leases is given:
             try:
-                self._take(holds_of(current_owner()), self.key, hold, await self._leases(ASYNC, hold, math.inf))
+                # The caller's database session was opened for the lock, so it ends with it.
+                request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
+                self._take(hold, await acquire(mode, self, request))
             except asyncio.CancelledError as error:
                 cancelled = error
         if cancelled is not None:
             raise cancelled
 
+    def _release_leftovers(self) -> None:
+        """Release what Ctrl-C left of an earlier acquire or release of this thread: it would block the next one."""
+        for kept in [kept for kept in keeper.unreleased() if isinstance(kept, LockLease)]:
+            if (kept.model, kept.using, kept.pk) == self.key and is_of_caller(kept.holder):
+                kept._release_quietly()
+
     # ``waiting.lease.Source``
 
-    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+    def _claim(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
-        if grant is None and self._add_if_new(connection):
-            grant = verbs.claim(connection, self.model, self.name, request.terms)
         return None if grant is None else [grant]
 
     def _holders_text(self) -> str:

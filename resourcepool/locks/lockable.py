@@ -1,29 +1,178 @@
-"""The interface of locks and semaphores: ``acquire``, ``release``, ``with``, ``async with``, and as a decorator."""
+"""What locks and semaphores have in common: ``acquire``, ``release``, ``with``, decorators, and what a caller holds."""
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction
 
-from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
-from resourcepool.locks.base import Named
-from resourcepool.locks.hold import Hold, LockLease, suppress_if_raising
-from resourcepool.locks.registry import Key, current_owner, holds_of, is_task
+from resourcepool.exceptions import AcquireTimeout, BadOption, ResourcePoolError
+from resourcepool.leases.lease import Lease
+from resourcepool.locks.registry import has_ended
 from resourcepool.options import Seconds
+from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
-from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import delivered
+from resourcepool.waiting import release
 
 P = ParamSpec("P")
 R = TypeVar("R")
-H = TypeVar("H", bound=Hold)
+H = TypeVar("H", bound="Hold")
 
 GENERATORS = inspect.isgeneratorfunction, inspect.isasyncgenfunction
 
+logger = logging.getLogger(__name__)
 
-class Lockable(Generic[H]):
+
+class LockLease(Lease):
+    """The lease of one row.
+
+    Attributes:
+        is_of_owner: only the thread or task that acquired it can release it.
+    """
+
+    _next_in_line: ClassVar[Any] = release
+    is_of_owner: ClassVar[bool] = True
+
+    @property
+    def _is_orphaned(self) -> bool:
+        """See ``Lease``; also true if its thread or task has ended, even if something still refers to the hold."""
+        return super()._is_orphaned or (self.is_of_owner and has_ended(self.holder))
+
+    def _report_leak(self, why: str) -> None:
+        """Let it expire: its thread or task ended without releasing it, and nothing else can."""
+        logger.warning("%s: its holder ended without releasing it; it will expire: %s", self, self.holder)
+        self._stop_renewing()
+
+    def _lose(self, reason: str, trust: Any = None) -> None:
+        """Record the loss in the history, which has too many grants and releases of locks to record those."""
+        had_ended = self._state.has_ended
+        super()._lose(reason, trust)
+        if self._state.lost is not None and not had_ended:
+            emit(RowEvent(EventKind.LOST, self.model, self.using, self.pk, self.fence, self.holder, reason))
+
+
+class Released:
+    """Released at the end of a ``with`` block."""
+
+    def release(self) -> None:
+        raise NotImplementedError
+
+    async def arelease(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        with _suppressed_if(kind):
+            self.release()
+
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        with _suppressed_if(kind):
+            await self.arelease()
+
+
+class Hold(Released):
+    """The rows of one lock that one caller holds; they are lost together. In a ``with`` block it is released once.
+
+    ``fence`` grows with every grant of the lock: send it with each write, so that the receiver can reject an older one.
+    Not promised: that a holder that was paused for longer than ``ttl`` notices the loss in time; check with
+    ``is_held``, ``ensure_held`` or ``guard``.
+
+    Attributes:
+        name: the name of the lock.
+        leases: the leases of its rows; at least one.
+        count: how many acquires have not been released yet.
+    """
+
+    leases: Sequence[LockLease] = ()
+    count = 1
+
+    def __init__(self, lock: Any, name: str, on_lost: Callable[[Any], object] | None = None) -> None:
+        self._lock, self.name, self._on_lost = lock, name, on_lost
+
+    @property
+    def fence(self) -> int:
+        """The fence of the (first) row."""
+        return self.leases[0].fence
+
+    @property
+    def holder(self) -> str:
+        """The holder, as the rows name it."""
+        return self.leases[0].holder
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process may still rely on it. No I/O, so check before each step of the work."""
+        return self.remaining > 0
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until it must be renewed; 0 if it is not held."""
+        return min((lease.remaining for lease in self.leases), default=0.0)
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set once the loss of a row is noticed. The rows may change, the event stays the same."""
+        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())  # rarely needed
+        return event
+
+    def ensure_held(self) -> None:
+        """Check that this process may still rely on it. No I/O. Raises LeaseLost or LeaseReleased."""
+        for lease in self.leases:
+            lease.ensure_held()
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[Self]:
+        """Let the caller's open transaction commit only if it is still held; see ``Lease.guard``."""
+        with contextlib.ExitStack() as stack:
+            for lease in self.leases:
+                stack.enter_context(lease.guard())
+            yield self
+
+    def release(self) -> None:
+        """Release it once, as ``release`` of its lock."""
+        self._lock.release()
+
+    async def arelease(self) -> None:
+        """``release`` for asyncio."""
+        await self._lock.arelease()
+
+    def __enter__(self) -> Self:
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    @property
+    def _when_lost(self) -> Callable[[LockLease], object]:
+        """The ``on_lost`` callback of its leases: calls ``_note_loss`` while the hold exists."""
+        hold = weakref.ref(self)  # a strong reference from its lease would hide a leak
+
+        def note(lease: LockLease) -> None:
+            if (mine := hold()) is not None:
+                mine._note_loss(lease)
+
+        return note
+
+    def _note_loss(self, lease: LockLease) -> None:
+        """Note the loss of a row; called once for each row, from a background thread."""
+        is_first = not self.lost.is_set()
+        self.lost.set()
+        if is_first and self._on_lost is not None:
+            self._on_lost(self)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be pickled or copied: send its name and fence instead")
+
+    def __repr__(self) -> str:
+        state = "held" if self.is_held else "ended"
+        return f"<{type(self).__name__} {self.name!r} fence={self.fence if self.leases else None} {state}>"
+
+
+class Lockable(Released, Generic[H]):
     """The methods of the locks of ``threading`` and ``asyncio``."""
 
     _timeout: float
@@ -60,18 +209,10 @@ class Lockable(Generic[H]):
         await self._release(ASYNC)
 
     def __enter__(self) -> H:
-        return self._enter_result(run_sync(self._obtain, self._timeout))
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with suppress_if_raising(kind):
-            self._exit_target().release()
+        return run_sync(self._obtain, self._timeout)
 
     async def __aenter__(self) -> H:
-        return self._enter_result(await self._obtain(ASYNC, self._timeout))
-
-    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with suppress_if_raising(kind):
-            await self._exit_target().arelease()
+        return await self._obtain(ASYNC, self._timeout)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Hold it while ``function`` (plain or coroutine) runs. Raises BadOption for a generator function."""
@@ -104,13 +245,6 @@ class Lockable(Generic[H]):
         except AcquireTimeout:
             return None
 
-    def _enter_result(self, hold: H) -> H:
-        return hold
-
-    def _exit_target(self) -> Any:
-        """Return the object to release at the end of a ``with`` block."""
-        return self
-
     def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         raise NotImplementedError
 
@@ -121,56 +255,12 @@ class Lockable(Generic[H]):
         raise NotImplementedError
 
 
-class Reentrant(Lockable[H]):
-    """Held by one thread or asyncio task, which may acquire it again and must release it as often."""
-
-    def owned(self) -> bool:
-        """Whether this thread (or task) still holds it. No I/O."""
-        hold = holds_of(current_owner()).get(self._named.key)
-        return hold is not None and hold.is_held
-
-    def _require_hold(self, do: str) -> H:
-        """Return the caller's hold, which it needs to ``do`` something; raises NotHeld, LeaseLost."""
-        hold: H | None = holds_of(current_owner()).get(self._named.key)
-        if hold is None:
-            raise self._not_held(do)
-        hold.ensure_held()
-        return hold
-
-    @property
-    def _named(self) -> Named:
-        raise NotImplementedError
-
-    async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> H:
-        mine, key = holds_of(current_owner()), self._named.key
-        if (hold := self._count_again(mine, key)) is None:
-            hold = self._new_hold()
-            self._take(mine, key, hold, await self._leases(mode, hold, wait))
-        return hold
-
-    def _new_hold(self) -> H:
-        raise NotImplementedError
-
-    async def _leases(self, mode: Mode, hold: H, wait: float) -> list[Any]:
-        return await acquire(mode, self._named, self._named._request(wait, hold))
-
-    def _count_again(self, mine: dict[Key, H], key: Key) -> H | None:
-        """Return the caller's existing hold, with its count increased; None: it has none."""
-        hold = mine.get(key)
-        if hold is not None:
-            hold.ensure_held()
-            hold.count += 1
-        return hold
-
-    def _take(self, mine: dict[Key, H], key: Key, hold: H, leases: list[LockLease]) -> None:
-        try:
-            hold.leases = leases
-            mine[key] = hold
-            delivered(leases)  # last: until then the keeper lets leases of an interrupted caller expire
-        except BaseException:
-            mine.pop(key, None)
+@contextlib.contextmanager
+def _suppressed_if(kind: type[BaseException] | None) -> Iterator[None]:
+    """Log an error at the end of a ``with`` block, instead of raising it, if the block raised (``kind``)."""
+    try:
+        yield
+    except ResourcePoolError as error:
+        if kind is None:
             raise
-
-    def _not_held(self, do: str) -> NotHeld:
-        caller = "task" if is_task() else "thread"
-        return NotHeld(f"{self!r} is not held by this {caller}, so it cannot {do}")
+        logger.warning("%s", error)

@@ -58,17 +58,9 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
             continue
         described = sentence_for("resized", before=before, after=permits, why=reason)
         key = SemaphorePermit.key_of(name, 0)
-        emit(
-            RowEvent(
-                EventKind.RESIZED,
-                SemaphorePermit,
-                using,
-                key,
-                _fence(using, key),
-                reason=described,
-                actor=actor,
-            )
-        )
+        fence = _fence(using, key)
+        event = RowEvent(EventKind.RESIZED, SemaphorePermit, using, key, fence, reason=described, actor=actor)
+        emit(event)
     if locked:
         listed = ", ".join(locked[:MAX_NAMES_IN_ERROR]) + ", .." * (len(locked) > MAX_NAMES_IN_ERROR)
         raise rows_locked(using, len(locked), len(names) - len(locked), listed)

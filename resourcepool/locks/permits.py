@@ -15,12 +15,14 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
+from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import FreeRowCache, candidates, claim, claim_first
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
-from resourcepool.locks.hold import LockLease
+from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import AbstractPermit
+from resourcepool.locks.registry import Key
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import pacing_of
@@ -29,17 +31,16 @@ from resourcepool.waiting.release import release_many
 CLAIM_ROUNDS = 5  # attempts to read free permits and claim them before others do
 MAX_CANDIDATES = 64  # free permits to choose from at random, so that processes try different ones
 RECENT_SECONDS = 1.0  # a permit released here within this time is claimed without reading
-MAX_NAMES = 1_000  # whose permits are remembered
+MAX_NAMES = 10_000  # in ``counted``
 MAX_HOLDERS = 10_000
 
 logger = logging.getLogger(__name__)
 
+recently_released = FreeRowCache(RECENT_SECONDS)  # permits that this process released while nothing waited
+counted: dict[Key, int] = {}  # the last known number of permits by name
 
-# Permits that this process released while nothing waited.
-recently_released = FreeRowCache(RECENT_SECONDS)
 
-
-@lru_cache(MAX_NAMES)
+@lru_cache(1_000)
 def warn_once(text: str) -> None:
     """Log a difference between the code and the database once per process."""
     logger.warning("%s", text)
@@ -104,11 +105,17 @@ class PermitHolder(NamedTuple):
     fence: int
 
 
+class TooManyPermits(BadOption):
+    """More permits are requested than exist."""
+
+
 class Permits(Named):
     """A lock with several permits; ``permits``: how many rows are created if there are none."""
 
     model: ClassVar[type[AbstractPermit]]
     lease = PermitLease
+    option: ClassVar[str]  # that sets ``permits`` of a new name
+    hint: ClassVar[str] = ""  # how to change it later
     permits = 1
 
     def holders(self, limit: int = 100) -> list[PermitHolder]:
@@ -121,8 +128,29 @@ class Permits(Named):
 
     aholders = for_asyncio(holders)
 
+    # ``waiting.lease.Source``
+
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        self._add_if_new(connection)
+        if self.key not in counted:
+            self._count_rows(connection)
+        grants = super().claim_free(connection, request)
+        if grants is None and not request.timeout:
+            self._refuse_too_many(connection, request)
+        return grants
+
+    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
+        """Raise TooManyPermits for more than exist: the request would wait forever and block all others."""
+        super().refuse_impossible(connection, request)
+        self._refuse_too_many(connection, request)
+
+    def _refuse_too_many(self, connection: BaseDatabaseWrapper, request: Request) -> None:
+        if request.count == 1:  # waits even for a semaphore of 0 permits, which may be resized
+            return
+        count = self._count_rows(connection)
+        if count < request.count:
+            raise TooManyPermits("n", request.count, f"at most {count}, the permits of {self!r}")
+
+    def _claim(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         key = self.model, connection.alias, self.name
         last = recently_released.take(key) if request.count == 1 else None
         if last is not None and (grants := claim(connection, self.model, [last], request.terms)) is not None:
@@ -139,6 +167,19 @@ class Permits(Named):
             if grants is not None:
                 return grants
         return None
+
+    def _count_rows(self, connection: BaseDatabaseWrapper) -> int:
+        """Return the number of permits in service; log once if it is not the number in the code."""
+        count: int = retrying(connection, self._rows(connection).filter(in_service=True).count)
+        if count:
+            if len(counted) >= MAX_NAMES:
+                counted.clear()
+            counted[self.key] = count
+            if count != self.permits:
+                warn_once(
+                    f"{self!r} has {count} permits in the database; {self.option}={self.permits} is ignored{self.hint}"
+                )
+        return count
 
     def _new_rows(self) -> Sequence[AbstractPermit]:
         return [self._new_row(number) for number in range(self.permits)]

@@ -1,10 +1,11 @@
-"""The holds of this process: locks by thread or asyncio task, permits of semaphores by process."""
+"""Who holds what in this process: locks by thread or asyncio task, permits of semaphores by process."""
 
 import asyncio
 import itertools
 import os
 import threading
 import weakref
+from collections import defaultdict
 from typing import Any
 
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
@@ -50,30 +51,25 @@ class _Thread(threading.local):
 
 def current_owner() -> Owner:
     """Return the owner for the running asyncio task, or else for the thread."""
-    task = _running_task()
-    return _thread.owner if task is None else _tasks.get(id(task)) or _owner_of(task)
-
-
-def is_task() -> bool:
-    """Whether the caller is an asyncio task."""
-    return _running_task() is not None
-
-
-def _running_task() -> Any:
     # Without a loop ``current_task`` would raise, which is slow.
-    loop = asyncio._get_running_loop()
-    return asyncio.current_task(loop) if loop else None
-
-
-def _owner_of(task: Any) -> Owner:
+    task = asyncio.current_task(loop) if (loop := asyncio._get_running_loop()) else None
+    if task is None:
+        return _thread.owner
     key = id(task)  # reused only after this task is gone, and its entry with it
-    owner = _tasks[key] = Owner(weakref.ref(task, lambda _: _tasks.pop(key, None)))
-    return owner
+    if key not in _tasks:
+        _tasks[key] = Owner(weakref.ref(task, lambda _: _tasks.pop(key, None)))
+    return _tasks[key]
 
 
 def new_holder(owner: Owner) -> str:
     """Return a unique holder for a request of ``owner``; it ends with the owner's number."""
     return f"{default_holder()}{OWNER_MARK}{owner.number}"[-MAX_LENGTH:]
+
+
+def parse_holder(holder: str) -> tuple[str, str]:
+    """Return the process incarnation and the owner's number in a holder; "" if missing."""
+    incarnation, _, rest = holder.rpartition("/")[2].partition(".")
+    return incarnation, rest.partition(OWNER_MARK)[2]
 
 
 def has_ended(holder: str) -> bool:
@@ -83,20 +79,9 @@ def has_ended(holder: str) -> bool:
     return bool(number) and (owner is None or owner.has_ended)
 
 
-def parse_holder(holder: str) -> tuple[str, str]:
-    """Return the process incarnation and the owner's number in a holder; "" if missing."""
-    incarnation, _, rest = holder.rpartition("/")[2].partition(".")
-    return incarnation, rest.partition(OWNER_MARK)[2]
-
-
-def holds_of(owner: Owner) -> dict[Key, Any]:
-    """Return the holds of ``owner`` by key; only the owner may change them."""
-    return owner.holds
-
-
-def is_of_caller(hold: Any) -> bool:
-    """Whether this thread (or task) acquired ``hold``."""
-    return parse_holder(hold.holder)[1] == current_owner().number
+def is_of_caller(holder: str) -> bool:
+    """Whether ``holder``, from this process, belongs to this thread (or task)."""
+    return parse_holder(holder)[1] == current_owner().number
 
 
 def forget() -> None:
@@ -111,12 +96,12 @@ class ProcessHolds:
     """The holds of semaphores by name, in order of acquisition; any thread may release them."""
 
     def __init__(self) -> None:
-        self._all: dict[Key, list[Any]] = {}
+        self._all: defaultdict[Key, list[Any]] = defaultdict(list)
         self._lock = threading.RLock()  # reentrant for signal handlers
 
     def add(self, hold: Any) -> None:
         with self._lock:
-            self._all.setdefault(hold.key, []).append(hold)
+            self._all[hold.key].append(hold)
 
     def superseded(self, hold: Any) -> list[Any]:
         """Return leases of rows that ``hold`` has with a higher fence: these leases were lost."""
@@ -129,12 +114,11 @@ class ProcessHolds:
         """Forget a hold; False: it was released before."""
         with self._lock:
             known = self._all.get(hold.key, [])
-            rest = [other for other in known if other is not hold]
-            if rest:
-                self._all[hold.key] = rest
-            else:
+            if is_known := hold in known:
+                known.remove(hold)
+            if not known:
                 self._all.pop(hold.key, None)
-            return len(rest) < len(known)
+            return is_known
 
     def take(self, key: Key, count: int) -> list[Any] | int:
         """Remove and return ``count`` leases; if there are fewer, return their number and remove nothing.
@@ -147,7 +131,9 @@ class ProcessHolds:
                 return available
             taken: list[Any] = []
             latest_first = known[::-1]
-            for hold in sorted(latest_first, key=lambda hold: (hold.is_of_block, not is_of_caller(hold))):
+            for hold in sorted(
+                latest_first, key=lambda hold: (hold.is_of_block, not is_of_caller(hold.holder))
+            ):
                 missing = count - len(taken)
                 if not missing:
                     break

@@ -3,24 +3,22 @@
 Each permit is a leased row, so the permits of a crashed process become free again.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Q
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, MicrosUntil
-from resourcepool.exceptions import BadOption, NotHeld
+from resourcepool.dialect import DbNow
+from resourcepool.exceptions import NotHeld
 from resourcepool.leases import verbs
-from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import TTL
-from resourcepool.locks.hold import Hold
-from resourcepool.locks.lockable import Lockable
+from resourcepool.locks.lockable import Hold, Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
-from resourcepool.locks.permits import PermitLease, Permits, warn_once
-from resourcepool.locks.registry import Key, holds, is_of_caller
+from resourcepool.locks.permits import PermitLease, Permits
+from resourcepool.locks.registry import holds, is_of_caller
 from resourcepool.locks.resize import MAX_PERMITS, resize
 from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio, in_thread
@@ -43,9 +41,9 @@ class SemaphoreHold(Hold):
     leases: Sequence[PermitLease] = ()
     is_of_block = False
 
-    def __init__(self, key: Key, on_lost: Callable[[Hold], object] | None) -> None:
-        super().__init__(key[-1], on_lost)
-        self.key = key
+    def __init__(self, lock: "Semaphore") -> None:
+        super().__init__(lock, lock.name, lock._on_lost)
+        self.key = lock.key
 
     def release(self) -> None:
         """Release these permits, whichever thread acquired them.
@@ -59,13 +57,9 @@ class SemaphoreHold(Hold):
             raise NotHeld(f"{self!r} was released before")
         PermitLease.release_together(self.leases)
 
-    arelease = for_asyncio(release)
-
-    def _stop_renewing(self) -> None:
-        """Stop renewing them: permits that are not released expire."""
-        for lease in self.leases:
-            lease._stop_renewing()
-        holds.remove(self)
+    async def arelease(self) -> None:
+        """``release`` for asyncio."""
+        await in_thread(self.release)
 
 
 class Semaphore(Permits, Lockable[SemaphoreHold]):
@@ -89,6 +83,8 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     model: ClassVar[type[SemaphorePermit]] = SemaphorePermit
     lease = SemaphoreLease
     kind = "semaphore"
+    option = "value"
+    hint = ", use resize()"
 
     def __init__(
         self,
@@ -170,58 +166,49 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
 
     aresize = for_asyncio(resize)
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        hold: SemaphoreHold | None = None
-        try:
-            hold = self._innermost()
-            super().__exit__(kind, *rest)
-        except BaseException:  # from a signal handler, for example: nothing else would release it
-            hold = hold or self._innermost()
-            if hold is not None:
-                self._has_ended(hold)
-                hold._stop_renewing()
-            raise
+    def __enter__(self) -> SemaphoreHold:
+        return self._begin_block(super().__enter__())
 
-    def _enter_result(self, hold: SemaphoreHold) -> SemaphoreHold:
+    async def __aenter__(self) -> SemaphoreHold:
+        return self._begin_block(await super().__aenter__())
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if (hold := self._end_block()) is not None:
+            hold.__exit__(kind, *rest)
+        else:  # release any permit, as ``threading`` does
+            super().__exit__(kind, *rest)
+
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if (hold := self._end_block()) is not None:
+            await hold.__aexit__(kind, *rest)
+        else:
+            await super().__aexit__(kind, *rest)
+
+    def _begin_block(self, hold: SemaphoreHold) -> SemaphoreHold:
         hold.is_of_block = True
         self._blocks.append(hold)
         return hold
 
-    def _exit_target(self) -> Any:
-        while (hold := self._innermost()) is not None:
-            if self._has_ended(hold):
-                return hold
-        return self  # no open block: release any permit, as ``threading`` does
-
-    def _has_ended(self, hold: SemaphoreHold) -> bool:
-        """Note the end of the block of ``hold``; False: another thread has ended it."""
-        try:
-            self._blocks.remove(hold)
-        except ValueError:
-            return False
-        return True
-
-    def _innermost(self) -> SemaphoreHold | None:
-        """Return the hold of the caller's innermost block, or else of the innermost of any thread."""
+    def _end_block(self) -> SemaphoreHold | None:
+        """Return the hold of the caller's innermost block, or else of any thread's; None: no block is open."""
         latest_first = self._blocks[::-1]
-        return next(filter(is_of_caller, latest_first), latest_first[0] if latest_first else None)
+        for hold in sorted(latest_first, key=lambda hold: not is_of_caller(hold.holder)):
+            with contextlib.suppress(ValueError):  # another thread has ended it
+                self._blocks.remove(hold)
+                return hold
+        return None
 
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> SemaphoreHold:
-        hold = SemaphoreHold(self.key, self._on_lost)
+        hold = SemaphoreHold(self)
         request = self._request(wait, hold, options.whole("n", n, least=1, most=MAX_PERMITS_AT_ONCE))
         return self._take(hold, await acquire(mode, self, request))
 
     def _take(self, hold: SemaphoreHold, leases: list[PermitLease]) -> SemaphoreHold:
-        try:
-            # One order for all, in which ``guard`` locks the rows.
-            hold.leases = sorted(leases, key=lambda lease: str(lease.pk))
-            for lost in holds.superseded(hold):  # revoked by an operator and granted to this caller
-                lost._lose(verbs.TAKEN)
-            holds.add(hold)
-            delivered(leases)  # last: until then the keeper lets leases of an interrupted caller expire
-        except BaseException:
-            holds.remove(hold)
-            raise
+        # One order for all, in which ``guard`` locks the rows.
+        hold.leases = sorted(delivered(leases), key=lambda lease: str(lease.pk))
+        for lost in holds.superseded(hold):  # revoked by an operator and granted to this caller
+            lost._lose(verbs.TAKEN)
+        holds.add(hold)  # last: otherwise nothing refers to it, and it expires
         return hold
 
     def _take_leases(self, n: int) -> list[PermitLease]:
@@ -231,26 +218,6 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             raise NotHeld(f"cannot release {n}: this process holds {leases} of {self!r}")
         return leases
 
-    # ``waiting.lease.Source``
-
-    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        grants = super().claim_free(connection, request)
-        if grants is None and not request.timeout:
-            self._refuse_too_many(connection, request)
-        return grants
-
-    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Raise BadOption for more permits than exist: the request would wait forever and block all others."""
-        super().refuse_impossible(connection, request)
-        self._refuse_too_many(connection, request)
-
-    def _refuse_too_many(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        if request.count == 1:  # waits even for a semaphore of 0 permits, which may be resized
-            return
-        count = retrying(connection, self._rows(connection).filter(in_service=True).count)
-        if count < request.count:
-            raise BadOption("n", request.count, f"at most {count}, the permits of {self!r}")
-
     def _holders_text(self) -> str:
         return f": it has {self.value} permits"
 
@@ -259,18 +226,6 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         rows = self._rows(connection).aggregate
         counts = retrying(connection, lambda: rows(all=Count("pk"), matching=Count("pk", filter=which)))
         return int(counts["matching"]) if counts["all"] else self.permits
-
-    def _idle_seconds(self, connection: BaseDatabaseWrapper) -> float | None:
-        totals = self._rows(connection).aggregate(
-            left=MicrosUntil(Max("busy_before")), value=Count("pk", filter=Q(in_service=True))
-        )
-        if totals["left"] is None:
-            return None
-        if totals["value"] != self.permits:
-            warn_once(
-                f"{self!r} has {totals['value']} permits in the database; value={self.permits} is ignored, use resize()"
-            )
-        return -float(totals["left"]) / 1_000_000
 
     def _new_rows(self) -> list[AbstractPermit]:
         # 0 permits need a row out of service: a name without rows counts as new.

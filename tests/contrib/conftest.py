@@ -1,6 +1,6 @@
-"""The tests of what is built on the task queue have its fixtures."""
+"""Every test here works on committed rows, and holds nothing from before."""
 
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.taskqueue.conftest import _forgotten_handlers, _on_committed_rows, mute_broker
+from tests.locks.conftest import _nothing_held_from_before, _on_committed_rows
 
-__all__ = ["_forgotten_handlers", "_on_committed_rows", "mute_broker"]
+__all__ = ["_nothing_held_from_before", "_on_committed_rows"]

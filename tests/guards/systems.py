@@ -132,7 +132,7 @@ SYSTEMS = (
     ),
     Mutation(
         "a writer's fence is that of any row",
-        "locks/rwlock/read_write.py",
+        "locks/rwlock_sides.py",
         "return max(lease.fence for lease in self.leases)",
         "return min(lease.fence for lease in self.leases)",
         (
@@ -152,17 +152,15 @@ SYSTEMS = (
     Mutation(
         "conditions: what was notified is not waiting any more",
         "locks/conditions/notifications.py",
-        "SET {one.is_waiting} = {db_dialect.false}, ",
-        "SET ",
+        "            is_waiting=False,\n",
+        "",
         CONDITIONS,
     ),
     Mutation(
         "channels: the number is taken in the message's transaction",
         "locks/channels/publication.py",
-        "            with transaction.atomic(using=self._using):\n"
-        "                number = self._next_number(connection)\n",
-        "            number = self._next_number(connection)\n"
-        "            with transaction.atomic(using=self._using):\n",
+        "        with transaction.atomic(using=self._using):\n            number = self._next_number(connection)\n",
+        "        number = self._next_number(connection)\n        with transaction.atomic(using=self._using):\n",
         ("tests/locks/channels/test_publishing.py",),
     ),
     Mutation(

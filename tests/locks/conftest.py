@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from resourcepool.locks import base, permits, registry
+from resourcepool.locks import permits, registry
 from tests.committed import *  # noqa: F403 (fixtures)
 
 
@@ -13,7 +13,7 @@ def _nothing_held_from_before() -> Iterator[None]:
     """Forget what the thread of the tests holds: the next test would take it once more; and which rows were there."""
     yield
     registry.forget()
-    for memory in (base._known_until, permits.recently_released._free):
+    for memory in (permits.counted, permits.recently_released._free):
         memory.clear()
     permits.warn_once.cache_clear()
 

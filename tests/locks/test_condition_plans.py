@@ -44,9 +44,9 @@ def _many() -> None:
 @pytest.mark.only("mysql", "postgresql")
 def test_every_statement_finds_its_rows_by_index() -> None:
     _many()
-    texts = notifications._statements_of(connection, ConditionWaiter)
-    line = "resourcepool.conditionwaiter:name 7"
-    pk = Ticket.objects.filter(pool=line).values_list("pk", flat=True)[0]
+    waiting = notifications.waiting(connection, ConditionWaiter, "name 7")
+    attempt = notifications._NotifyTransaction(connection, ConditionWaiter, "name 7", 1)
+    chosen = notifications._Chosen(waiting[0].pk, "x", 6_000_000, 0, 1)
     request = Condition(name="name 7")._wait_request(1)
     used = NotificationLease(ConditionWaiter, "default", Grant("name 7#7", 1, "x", 0.0), request.terms)
     used.is_consumed = True
@@ -54,13 +54,10 @@ def test_every_statement_finds_its_rows_by_index() -> None:
     by_key |= _indexes_of_text_keys()
     where = ConditionWaiter.where("name 7", connection)
 
-    def run(sql: str, *params: Any) -> Callable[[], Any]:
-        return lambda: notifications.dialect.run(connection, sql, params, notifications.dialect.all_rows)
-
     sends: dict[str, tuple[Callable[[], Any], str, set[str]]] = {
-        "anybody": (run(texts.anybody, line, 1), TICKETS, in_line),
-        "choose": (run(texts.choose, line, 1), TICKETS, in_line),
-        "give": (run(f"{texts.give} WHEN %s THEN %s{texts.to}(%s)", pk, "[]", pk), TICKETS, by_key),
+        "anybody": (waiting.exists, TICKETS, in_line),
+        "choose": (lambda: list(waiting.select_for_update()[:1]), TICKETS, in_line),
+        "give": (lambda: attempt._give([chosen]), TICKETS, by_key),
         "free": (
             lambda: read_free_rows(connection, ConditionWaiter, where, 8),
             ROWS,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from resourcepool.contrib.cache_lock import cache_lock
 from resourcepool.elections import Election
-from resourcepool.locks import Channel, Lock, Semaphore, cache_lock
+from resourcepool.locks import Channel, Lock, Semaphore
 from resourcepool.models import Proxy
 from tests.app.rows import new
 

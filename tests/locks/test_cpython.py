@@ -69,9 +69,9 @@ class OurLock(Lock):
         return self.owned()
 
     def _recursion_count(self) -> int:
-        from resourcepool.locks.registry import current_owner, holds_of
+        from resourcepool.locks.registry import current_owner
 
-        hold = holds_of(current_owner()).get(self.key)
+        hold = current_owner().holds.get(self.key)
         return 0 if hold is None else hold.count
 
     def _release_save(self) -> Any:

@@ -36,6 +36,16 @@ class TestHolding:
         assert not held.is_held
         assert elsewhere(lambda: Lock("report").acquire(blocking=False)) is not None
 
+    def test_what_acquire_returns_is_released_at_the_end_of_its_block(self) -> None:
+        lock = Lock("report")
+        with lock.acquire() as held:  # type: ignore[union-attr]  # None: another thread has it
+            with lock.acquire() as again:  # type: ignore[union-attr]
+                assert again is held
+            assert held.is_held
+        assert not lock.locked()
+        with pytest.raises(NotHeld):
+            held.release()
+
     def test_different_names_are_different_locks_and_so_are_upper_and_lower_case(self) -> None:
         with Lock("a"), Lock("A"), Lock("a a"), Lock("日本"):
             assert LockRow.objects.count() == 4
@@ -49,6 +59,11 @@ class TestHolding:
             assert (holder.holder, holder.fence) == (held.holder, held.fence)
             assert lock.locked()
         assert not lock.locked()
+
+    def test_contenders_are_the_holder_and_those_who_wait(self) -> None:
+        assert Lock("report").contenders() == []
+        with Lock("report") as held:
+            assert Lock("report").contenders() == [held.holder]
 
     def test_the_fence_goes_up_with_every_holder(self) -> None:
         fences = []
@@ -183,6 +198,14 @@ class TestWaiting:
 
 
 class TestAsyncio:
+    def test_what_aacquire_returns_is_released_at_the_end_of_its_block(self) -> None:
+        async def work() -> bool:
+            async with await Lock("report").aacquire():  # type: ignore[union-attr]
+                return Lock("report").owned()
+
+        assert asyncio.run(work())
+        assert not Lock("report").locked()
+
     def test_a_task_holds_it(self) -> None:
         async def work() -> None:
             async with Lock("report") as held:

@@ -83,7 +83,7 @@ def test_a_name_that_was_used_once_is_not_remembered_by_its_thread(kind: Callabl
     for number in range(3):
         with kind(f"once {number}"):
             pass
-    assert not registry.holds_of(registry.current_owner())
+    assert not registry.current_owner().holds
 
 
 def used(kind: Callable[[str], Any]) -> None:

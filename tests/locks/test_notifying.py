@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from resourcepool.exceptions import BadOption
-from resourcepool.locks import Condition, Hold, Lock
+from resourcepool.locks import Condition, Lock
 from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import change, expire
@@ -219,8 +219,8 @@ class TestTimedOutAgainstNotified:
         first, second = waiting(2)
         acquire_again = Lock._acquire_again
 
-        def interrupted(self: Lock, hold: Hold) -> None:
-            acquire_again(self, hold)
+        async def interrupted(self: Lock, *args: Any) -> None:
+            await acquire_again(self, *args)
             if threading.current_thread() is first:
                 raise KeyboardInterrupt
 

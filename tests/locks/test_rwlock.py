@@ -15,7 +15,7 @@ from resourcepool.exceptions import (
     UpgradeConflict,
 )
 from resourcepool.locks import RWLock
-from resourcepool.locks.rwlock.permits import RWPermits
+from resourcepool.locks.rwlock_sides import RWPermits
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import change, steal
 from tests.eventually import InBackground, eventually
@@ -34,6 +34,16 @@ class TestHolding:
         with lock().read():
             others = [elsewhere(lambda: lock().read().acquire(blocking=False)) for _ in range(3)]
         assert [one is not None for one in others] == [True, True, False]
+
+    def test_what_acquire_returns_is_released_at_the_end_of_its_block(self) -> None:
+        with lock().write().acquire() as held:  # type: ignore[union-attr]
+            with lock().read().acquire():  # type: ignore[union-attr]
+                pass
+            assert held.is_writing
+        assert can_write()
+        with lock().read().acquire():  # type: ignore[union-attr]
+            assert can_read()
+        assert can_write()
 
     def test_nobody_writes_while_one_reads(self) -> None:
         with lock().read():
@@ -279,11 +289,12 @@ class TestBadInput:
 def test_who_finds_no_rows_at_all_holds_nothing_and_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     add, tries = RWPermits._add_missing, list[int]()
 
-    def add_in_vain(self: RWPermits, connection: Any) -> None:
-        add(self, connection)
+    def add_in_vain(self: RWPermits, connection: Any) -> bool:
+        added = add(self, connection)
         tries.append(1)
         if len(tries) < 3:
             permits().delete()  # a database that is emptied at this moment
+        return added
 
     monkeypatch.setattr(RWPermits, "_add_missing", add_in_vain)
     with lock().write() as held:

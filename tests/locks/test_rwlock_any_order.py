@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from resourcepool.exceptions import LeaseLost, NotHeld, UpgradeConflict
-from resourcepool.locks import RWLock, base
-from resourcepool.locks.registry import current_owner, holds_of
+from resourcepool.locks import RWLock
+from resourcepool.locks.registry import current_owner
 from resourcepool.models import RWLockPermit
 from tests.app.rows import expire
 from tests.state_machines import check
@@ -168,10 +168,9 @@ class AReadWriteLock(RuleBasedStateMachine):
 
     def _sweep(self) -> None:
         RWLockPermit.objects.all().delete()
-        base._known_until.clear()  # what is known of names that were used in the last hour, and that no sweep removes
 
     def _hold(self) -> Any:
-        return holds_of(current_owner())[self.lock().key]
+        return current_owner().holds[self.lock().key]
 
     def _belief(self) -> str:
         if self.lock().write().owned():

@@ -4,16 +4,14 @@ from typing import Any
 
 import pytest
 
-from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import (
     LeaseLost,
     NotHeld,
     UpgradeConflict,
 )
 from resourcepool.locks import Hold, RWLock
-from resourcepool.locks.hold import LockLease
-from resourcepool.locks.rwlock import permits as rwlock
-from resourcepool.locks.rwlock.read_write import RWHold
+from resourcepool.locks import rwlock_sides as rwlock
+from resourcepool.locks.rwlock_sides import RWHold
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
@@ -175,28 +173,6 @@ class TestUpgrading:
             other.release()
             assert lock().upgrade() is not None
 
-    def test_what_a_signal_raises_when_all_others_have_left_reaches_the_caller(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """It may be an Exception: the TimeoutError of an alarm, or Celery's SoftTimeLimitExceeded."""
-        give_back = LockLease._send_release
-
-        def interrupted(self: LockLease, connection: Any) -> bool:
-            if type(self) is LockLease:  # the intent
-                monkeypatch.undo()
-                raise TimeoutError("alarm")
-            return give_back(self, connection)
-
-        other = InBackgroundReader()
-        with lock().read() as held:
-            monkeypatch.setattr(LockLease, "_send_release", interrupted)
-            waits = InBackground(lambda: eventually(Ticket.objects.waiting().exists) and other.release())
-            with pytest.raises(TimeoutError, match="alarm"):
-                lock().upgrade(timeout=30)
-            waits.result()
-            assert (held.is_held, held.leases, held.is_writing) == (True, held.leases[:1], False)
-            assert eventually(can_read)
-
     def test_a_writer_that_waits_and_has_collected_gives_back_what_is_needed(self) -> None:
         other = InBackgroundReader()
         with lock().read() as held:
@@ -259,15 +235,6 @@ class TestUpgrading:
         with pytest.raises(LeaseLost):
             side.release()
         assert not permits().held().exclude(holder="thief").exists()
-
-    def test_for_good_though_a_renewal_comes_late(self) -> None:
-        """Otherwise the wait would end before its time, and tell nobody why."""
-        with pytest.raises(LeaseLost), lock().read() as held:
-            trust = held.leases[0]._trust
-            trust.until = 0.0
-            assert rwlock._is_lost(held)
-            trust.confirm(monotonic())
-            held.ensure_held()
 
     def test_and_does_not_wait_for_it_any_longer(self) -> None:
         other = InBackgroundReader()

@@ -4,13 +4,11 @@ import logging
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.locks import RWLock
-from resourcepool.locks.rwlock import permits as rwlock
-from resourcepool.locks.rwlock.permits import AllPermits
+from resourcepool.locks.rwlock_sides import RWPermits
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
@@ -107,11 +105,8 @@ class TestDeath:
 
 
 class TestNumberOfPermits:
-    def test_the_first_user_decides_and_others_are_told(
-        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_first_user_decides_and_others_are_told(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.WARNING, "resourcepool")
-        monkeypatch.setattr(rwlock, "_counted", {})
         with lock().read():
             pass
         other = RWLock("catalogue", readers=5)
@@ -120,7 +115,7 @@ class TestNumberOfPermits:
                 assert elsewhere(lambda: other.write().acquire(timeout=0.05)) is None
             with other.write() as held:
                 assert len(held.leases) == 3
-        assert caplog.text.count("was created for 3 readers") == 1
+        assert caplog.text.count("has 3 permits in the database; readers=5 is ignored") == 1
 
     def test_rows_that_were_made_again_with_another_number_are_all_taken(self) -> None:
         with lock().write():
@@ -161,7 +156,7 @@ class TestNumberOfPermits:
             assert set(fences) < {row.pk for row in permits()}
             return claim_all(*args)
 
-        monkeypatch.setattr("resourcepool.locks.rwlock.permits.verbs.claim_all", made_again)
+        monkeypatch.setattr("resourcepool.leases.verbs.claim_all", made_again)
         held = lock().write().acquire(timeout=30)
         assert held is not None
         assert len(held.leases) == 5
@@ -170,21 +165,15 @@ class TestNumberOfPermits:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The ticket got as many as there were; now there are more."""
-        confirm = AllPermits._confirm
+        confirmed = RWPermits._confirmed
 
-        def too_late(self: Any, *args: Any) -> None:
+        def too_late(self: RWPermits, *args: Any) -> Any:
             monkeypatch.undo()
             RWLockPermit.objects.create(key="catalogue#3", name="catalogue")
-            confirm(self, *args)
+            return confirmed(self, *args)
 
         with lock().read():
             waits = InBackground(lambda: how_many(timeout=30))
             eventually(Ticket.objects.waiting().exists)
-            monkeypatch.setattr(AllPermits, "_confirm", too_late)
+            monkeypatch.setattr(RWPermits, "_confirmed", too_late)
         assert waits.result() == 4
-
-    def test_rows_are_not_added_beside_others(self) -> None:
-        """Whoever looked before they were there is too late to add the rest."""
-        RWLockPermit.objects.create(key="catalogue#7", name="catalogue")
-        lock()._insert(connection)
-        assert [row.pk for row in permits()] == ["catalogue#7"]

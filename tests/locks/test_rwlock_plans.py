@@ -63,5 +63,7 @@ class TestStatements:
         assert len(self.sent(statements, reads.release)) == 1
         self.sent(statements, writes.acquire)
         ours = [one.sql for one in statements if RWLockPermit._meta.db_table in one.sql]
-        assert [sql.split()[0] for sql in ours] == ["SELECT", "SELECT", "UPDATE"], "read, lock, take"
+        assert [sql.split()[0] for sql in ours] == ["SELECT", "SELECT", "UPDATE", "SELECT"], (
+            "read, lock, take, count"
+        )
         assert len(self.sent(statements, writes.release)) == 1

@@ -64,6 +64,12 @@ class TestHolding:
         assert not hold.is_held
         assert later.is_held
 
+    def test_what_acquire_returns_is_released_at_the_end_of_its_block(self) -> None:
+        seats = Semaphore("seats", 3)
+        with held(seats, 2):
+            assert seats.available() == 1
+        assert seats.available() == 3
+
     def test_a_function_runs_under_it(self) -> None:
         seats = Semaphore("seats", 1)
 

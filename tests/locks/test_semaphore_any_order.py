@@ -14,7 +14,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import Terms
 from resourcepool.locks import Semaphore, permits, release_all
-from resourcepool.locks.base import UNUSED_AFTER, _known_until
+from resourcepool.locks.base import UNUSED_AFTER
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import holds
 from resourcepool.models import SemaphorePermit
@@ -42,7 +42,7 @@ class ASemaphore(RuleBasedStateMachine):
         holds.forget()
         for lease in keeper.unreleased():  # of the last example
             keeper.remove(lease)
-        for memory in (_known_until, permits.recently_released._free):
+        for memory in (permits.counted, permits.recently_released._free):
             memory.clear()
         self.seats = Semaphore("seats", 3, ttl=TTL)
         self.value = 3
@@ -150,7 +150,6 @@ class ASemaphore(RuleBasedStateMachine):
         assert remove_unused_names() == (0 if was_resized else there)
         if not was_resized:
             self.value = 3
-            _known_until.clear()
             permits.recently_released._free.clear()
 
     @invariant()

@@ -17,9 +17,9 @@ from resourcepool.locks import (
     arelease_all,
     bulk_release,
 )
-from resourcepool.locks.channels.message import Message
+from resourcepool.locks.channels.position import Message
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.locks.rwlock.read_write import ReadLock, RWHold, WriteLock
+from resourcepool.locks.rwlock_sides import ReadLock, RWHold, WriteLock
 from resourcepool.locks.semaphore import SemaphoreHold
 
 KINDS = (

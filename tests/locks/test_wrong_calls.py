@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
+from resourcepool.contrib.cache_lock import cache_lock
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
-from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore, cache_lock
+from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Proxy, Subscription
 

@@ -6,10 +6,9 @@ import pytest
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
-from resourcepool.locks import Hold, Lock, Semaphore, base
+from resourcepool.locks import Hold, Lock, Semaphore
 from resourcepool.locks.base import UNUSED_AFTER
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Barrier, ConditionWaiter, Job, RWLockPermit, SemaphorePermit, Ticket
@@ -155,13 +154,10 @@ class TestANameThatIsUsedAgain:
         with make("seats") as after:
             assert after.fence > before.fence
 
-    def test_is_available_without_waiting(self, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_available_without_waiting(self, make: Any) -> None:
         with make("seats"):
             InBackground(lambda: make("seats").acquire(blocking=False)).result()
         self._sweep()
-        monkeypatch.setattr(
-            base, "monotonic", lambda: monotonic() + UNUSED_AFTER
-        )  # as much as the rows are older now
         assert make("seats").acquire(blocking=False) is not None
 
     def test_by_a_waiter_that_arrives_during_the_sweep(
@@ -187,7 +183,7 @@ class TestANameThatIsUsedAgain:
 
     def test_is_not_removed_just_after_its_creation(self, make: Any) -> None:
         one = make("seats")
-        one.refuse_impossible(connection, one._request(0, Hold("seats")))
+        one.refuse_impossible(connection, one._request(0, Hold(one, "seats")))
         assert remove_unused_names() == 0
 
     def _sweep(self) -> None:

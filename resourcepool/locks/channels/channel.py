@@ -9,14 +9,12 @@ from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases.terms import MIN_TTL
-from resourcepool.locks.base import wait_seconds
-from resourcepool.locks.channels import validation
 from resourcepool.locks.channels.models import KEEP_MESSAGES, KEEP_SECONDS, MAX_KEPT_MESSAGES
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.poller import pollers
-from resourcepool.locks.channels.publication import Publication
+from resourcepool.locks.channels.publication import MAX_MESSAGES_AT_ONCE, Publication, checked_payloads
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.locks.channels.subscription import SubscriptionSource
+from resourcepool.locks.channels.subscription import From, SubscriptionSource, checked_start
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio
@@ -97,7 +95,7 @@ class Channel:
         Args:
             payloads: up to 1,000, 4 MiB in total, at most ``most`` of the channel.
         """
-        texts = validation.payloads(payloads, self._most or validation.MAX_MESSAGES_AT_ONCE)
+        texts = checked_payloads(payloads, self._most or MAX_MESSAGES_AT_ONCE)
         if not texts:
             return range(0)
         last = self._publish(texts)
@@ -109,7 +107,7 @@ class Channel:
         self,
         name: str | None = None,
         *,
-        from_: validation.From = "now",
+        from_: From = "now",
         timeout: Seconds | None = None,
         stop: Callable[[], bool] = lambda: False,
         ttl: Seconds = TTL,
@@ -131,7 +129,7 @@ class Channel:
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: it could not begin.
         """
-        subscriber = self._subscriber(name, from_, timeout, stop, ttl)
+        subscriber = Subscriber(self._source(name, from_, ttl), timeout, stop)
         subscriber.start()
         return subscriber
 
@@ -139,13 +137,13 @@ class Channel:
         self,
         name: str | None = None,
         *,
-        from_: validation.From = "now",
+        from_: From = "now",
         timeout: Seconds | None = None,
         stop: Callable[[], bool] = lambda: False,
         ttl: Seconds = TTL,
     ) -> Subscriber:
         """``subscribe`` for asyncio, for ``async for``; waiting occupies no thread. ``stop`` is a plain function."""
-        subscriber = self._subscriber(name, from_, timeout, stop, ttl)
+        subscriber = Subscriber(self._source(name, from_, ttl), timeout, stop)
         await subscriber.astart()
         return subscriber
 
@@ -157,20 +155,7 @@ class Channel:
         pollers.notify_after_commit(using, self.name)
         return number
 
-    def _subscriber(
-        self,
-        name: str | None,
-        from_: validation.From,
-        timeout: Seconds | None,
-        stop: Callable[[], bool],
-        ttl: Seconds,
-    ) -> Subscriber:
+    def _source(self, name: str | None, start: From, ttl: Seconds) -> SubscriptionSource:
         name = None if name is None else options.name("name", name, most=MAX_NAME)
-        wait = wait_seconds("timeout", timeout)
-        options.plain_function("stop", stop, "a plain function that returns whether to end")
-        ttl_seconds = options.seconds("ttl", ttl, least=MIN_TTL)
-        return Subscriber(
-            SubscriptionSource(self.using, self._channel_row, name, validation.start(from_), ttl_seconds),
-            wait,
-            stop,
-        )
+        seconds = options.seconds("ttl", ttl, least=MIN_TTL)
+        return SubscriptionSource(self.using, self._channel_row, name, checked_start(start), seconds)

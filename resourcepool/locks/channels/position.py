@@ -1,11 +1,13 @@
-"""The reading position of a subscriber: messages that are read, done, and stored as done."""
+"""A message, and the reading position of a subscriber: messages that are read, done, and stored as done."""
 
 import json
 import logging
 import weakref
 from asyncio import AbstractEventLoop
 from collections import deque
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connections
 
@@ -15,11 +17,11 @@ from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.dialect import for_project, from_columns
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
-from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.poller import WaitingSubscriber
 from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
+from resourcepool.threads.async_threads import for_asyncio
 
 BATCH = 100  # messages in one query
 STORED_EVERY = 1.0  # seconds between two stores of the cursor while messages arrive without a pause
@@ -28,27 +30,64 @@ COLUMNS = ("number", "payload", "published_at", "publisher", "channel__made")
 logger = logging.getLogger(__name__)
 
 
-class Place(NamedTuple):
-    """The last message that is done, the newest known one, and the incarnation of the channel (``made``)."""
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message.
 
-    cursor: int = 0
-    last: int = 0
-    made: int = 0
+    Attributes:
+        number: its number in the channel: 1, 2, 3, ..
+        payload: the published value.
+        published_at: time of publication, by the database's clock.
+        publisher: host/pid/thread/number, for people.
+    """
+
+    number: int
+    payload: Any
+    published_at: Any
+    publisher: str
+    # Weak: a message in a traceback must not keep the subscription leased.
+    _note_done: "weakref.WeakMethod[Callable[[int, int], None]]" = field(repr=False, compare=False)
+    _turn: int = field(repr=False, compare=False)  # see ``Position``
+
+    def done(self) -> None:
+        """Move the cursor to this message; of a durable subscription in the caller's transaction, if one is open.
+
+        So the handler's writes to the same database and the cursor are committed together or not at all.
+
+        Raises:
+            LeaseLost: another process has read the subscription since this message was delivered, the channel was
+                removed, or the subscriber was garbage-collected. Nothing was changed.
+            LeaseReleased: it is done already, by this transaction or by an earlier one whose commit succeeded without
+                a reply. Continue with the next message.
+            DatabaseUnavailable: it is unknown whether the cursor was stored.
+        """
+        if (note_done := self._note_done()) is None:
+            raise LeaseLost(
+                f"message {self.number} is not done: its subscriber was garbage-collected; keep a reference, use with"
+            )
+        note_done(self.number, self._turn)
+
+    adone = for_asyncio(done)
 
 
 class Position:
-    """The position of a subscriber, which may read while it has a ``lease``."""
+    """The position of a subscriber, which may read while it has a ``lease``.
+
+    Attributes:
+        cursor: the number of the last message that is done.
+        last: the number of the newest known message; ``made``: the incarnation of the channel.
+    """
 
     def __init__(self, source: SubscriptionSource) -> None:
         self._source = source
         self.lease: SubscriptionLease | None = None
-        self.place, self._is_new = Place(), True
+        self.cursor, self.last, self.made = 0, 0, 0
+        self._is_new = True
         self._read: deque[tuple[Any, ...]] = deque()
         self._in_hand = 0  # number of the message being handled by the caller
         self._turn = 0  # grows with each new lease or channel: others may have read in between
         self._stored, self._stored_at, self._missed = 0, 0.0, 0
         self._missing: tuple[int, int] | None = None  # first and last number to report as missed
-        self._is_miss_reported = False
 
     @property
     def is_ready(self) -> bool:
@@ -58,13 +97,15 @@ class Position:
 
     def begin_at(self, lease: SubscriptionLease, row: Any) -> None:
         """Begin (again) at the row's cursor, under this lease."""
-        here = Place(row.cursor, row.channel.last, row.channel.made)
-        if not self._is_new and not self._source.is_durable:  # the row's cursor is not maintained
-            here = here._replace(cursor=self.place.cursor if self.place.made == here.made else 0)
-        if self._source.is_durable:
+        channel = row.channel
+        if self._is_new or self._source.is_durable:
+            self.cursor = row.cursor
             self._missing = None  # found under an older lease; found again if still true
+        elif self.made != channel.made:  # the row's cursor is not maintained
+            self.cursor = 0
         self._read.clear()  # read under an older lease, or by a cancelled call
-        self.place, self._stored, self._missed = here, row.cursor, row.missed
+        self.last, self.made = channel.last, channel.made
+        self._stored, self._missed = row.cursor, row.missed
         self.lease, self._stored_at, self._is_new = lease, monotonic(), False
         self._turn += self._source.is_durable
 
@@ -89,17 +130,7 @@ class Position:
 
     def move_on(self) -> None:
         """Mark the message in hand as done, when the caller asks for the next one."""
-        if self._in_hand:  # reset last, in case of an interruption
-            self.place = self.place._replace(cursor=max(self._in_hand, self.place.cursor))
-            while self._read and self._read[0][0] <= self._in_hand:
-                self._read.popleft()
-        self._in_hand = 0
-        if self._is_miss_reported:
-            self._missing, self._is_miss_reported = None, False
-
-    def redeliver(self, error: BaseException) -> None:
-        """Deliver again a message that the caller did not get, for example because of a signal."""
-        self._in_hand, self._is_miss_reported = 0, isinstance(error, MessagesMissed)
+        self.cursor, self._in_hand = max(self._in_hand, self.cursor), 0
 
     def note_done(self, number: int, turn: int) -> None:
         """See ``Message.done``."""
@@ -107,9 +138,9 @@ class Position:
             raise LeaseLost(
                 f"message {number} was read before the lease of {self._source.name!r} was lost or the channel removed"
             )
-        is_in_hand, cursor, lease = number > self.place.cursor, max(number, self.place.cursor), self.lease
+        is_in_hand, cursor, lease = number > self.cursor, max(number, self.cursor), self.lease
         if not self._source.is_durable or cursor == self._stored:
-            self.place = self.place._replace(cursor=cursor)
+            self.cursor = cursor
             return
         if lease is None:
             raise LeaseLost(f"subscription {self._source.name!r} is no longer read by this process")
@@ -129,18 +160,19 @@ class Position:
                 self.drop_lease()
                 raise LeaseLost(f"{lease} is lost: another process reads this subscription")
         if not is_atomic:  # a rollback would undo it
-            self.place, self._stored = self.place._replace(cursor=cursor), cursor
+            self.cursor = self._stored = cursor
 
     def deliver(self) -> Message:
         """Return the next message; call ``fill`` first. Raises MessagesMissed."""
         if self._missing is not None:
-            self._is_miss_reported = True
-            raise self._messages_missed(*self._missing)
+            missing, self._missing = self._missing, None
+            raise self._messages_missed(*missing)
         number, payload, at, publisher, _made = self._read[0]
         at = for_project(from_columns(at, connections[self._source.using]))
         message = Message(
             number, json.loads(payload), at, publisher, weakref.WeakMethod(self.note_done), self._turn
         )
+        self._read.popleft()
         self._in_hand = number
         return message
 
@@ -162,15 +194,15 @@ class Position:
                 return False
             if asks_database and not self._read:
                 self._read_channel()
-            if not self._read and self.place.cursor < self.place.last:
-                self._read_on(self.place)
+            if not self._read and self.cursor < self.last:
+                self._read_on()
         return bool(self._read) or self._missing is not None
 
     def store(self) -> bool:
         """Store the cursor of a durable subscription if it moved; False: the lease is lost."""
         if self.lease is None:
             return False
-        cursor, self._stored_at = self.place.cursor, monotonic()
+        cursor, self._stored_at = self.cursor, monotonic()
         if self._source.is_durable and cursor > self._stored:
             if not self.lease.store(cursor, self._missed):
                 return False
@@ -178,13 +210,13 @@ class Position:
         return True
 
     def waiting_subscriber(self, wake_event: Any) -> WaitingSubscriber:
-        return WaitingSubscriber(self._source.channel_row.name, self.place.last, self.place.made, wake_event)
+        return WaitingSubscriber(self._source.channel_row.name, self.last, self.made, wake_event)
 
     def note_news(self, news: WaitingSubscriber) -> None:
-        if news.made != self.place.made:
+        if news.made != self.made:
             self._restart(news.made, news.last)
         else:
-            self.place = self.place._replace(last=max(news.last, self.place.last))
+            self.last = max(news.last, self.last)
 
     def _read_channel(self) -> None:
         channels = ChannelRow.objects.using(self._source.using).filter(pk=self._source.channel_row.name)
@@ -193,28 +225,27 @@ class Position:
             last, made = row
             self.note_news(WaitingSubscriber(self._source.channel_row.name, last, made))
 
-    def _read_on(self, place: Place) -> None:
+    def _read_on(self) -> None:
         """Read the next messages after the cursor; note those that were removed before they were read."""
         rows = MessageRow.objects.using(self._source.using).order_by("number")
-        wanted = rows.filter(channel_id=self._source.channel_row.name, number__gt=place.cursor)
+        wanted = rows.filter(channel_id=self._source.channel_row.name, number__gt=self.cursor)
         batch = retrying(connections[self._source.using], lambda: list(wanted.values_list(*COLUMNS)[:BATCH]))
-        if batch and (made := batch[0][-1]) != place.made:  # another channel of this name
+        if batch and (made := batch[0][-1]) != self.made:  # another channel of this name
             self._restart(made, batch[0][0])
             return
         # Numbers have no gaps, so missing ones were removed; if there are no rows, all up to ``last``.
-        first = batch[0][0] if batch else place.last + 1
-        self.place = place._replace(last=max(place.last, batch[-1][0] if batch else 0))
-        if first > place.cursor + 1:
-            self._note_missed(place.cursor + 1, first - 1)
+        first = batch[0][0] if batch else self.last + 1
+        self.last = max(self.last, batch[-1][0] if batch else 0)
+        if first > self.cursor + 1:
+            self._note_missed(self.cursor + 1, first - 1)
         for number, row in enumerate(batch, first):
             if row[0] != number:  # the next query finds the rest
                 break
             self._read.append(row)
 
     def _note_missed(self, first: int, last: int) -> None:
-        # First: after an interruption it is reported twice, not never.
         self._missing = first, last
-        self.place, self._missed = self.place._replace(cursor=last), self._missed + last - first + 1
+        self.cursor, self._missed = last, self._missed + last - first + 1
         if self.lease is not None and self._source.is_durable:
             self.lease.emit_missed(self._source.channel_row.name, self._source.name, first, last)
         logger.warning("%s", self._messages_missed(first, last))
@@ -228,4 +259,4 @@ class Position:
         if self._source.is_durable:
             self.drop_lease()
         else:
-            self.place, self._turn = Place(0, last, made), self._turn + 1
+            self.cursor, self.last, self.made, self._turn = 0, last, made, self._turn + 1

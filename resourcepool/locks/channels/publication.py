@@ -4,26 +4,27 @@ So numbers become visible in order and without gaps: a reader that sees number 8
 numbers are assigned before the commit and become visible in any order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from itertools import islice
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 
-from resourcepool import dialect
+from resourcepool import dialect, options
 from resourcepool.database.batches import batches
 from resourcepool.database.rows import ensure_row
-from resourcepool.exceptions import ChannelFull
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
+from resourcepool.translation import gettext_noop as _
 
 BATCH = 100  # messages in one statement
-
-
-class _AlreadyPublished(Exception):
-    """An earlier attempt was committed, but its reply was lost."""
+MAX_MESSAGES_AT_ONCE = 1_000
+MAX_JSON_AT_ONCE = 4 * 1024 * 1024  # bytes
 
 
 class Publication:
@@ -43,17 +44,14 @@ class Publication:
     def send(self) -> int:
         """Publish in the caller's transaction if one is open; return the last number. Raises ChannelFull."""
         connection = connections[self._using]
-        try:
-            with transaction.atomic(using=self._using):
-                number = self._next_number(connection)
-                if self._number is not None and self._was_published(self._number):
-                    raise _AlreadyPublished  # noqa: TRY301 (it rolls the block back)
-                self._number = number
-                self._refuse_full(number)
-                self._insert(connection, number)
-        except _AlreadyPublished:
-            assert self._number is not None  # noqa: S101 (for the type checker)
-            return self._number
+        with transaction.atomic(using=self._using):
+            number = self._next_number(connection)
+            if self._number is not None and self._was_published(self._number):  # but the reply was lost
+                transaction.set_rollback(True, using=self._using)  # gives the new number back
+                return self._number
+            self._number = number
+            self._refuse_full(number)
+            self._insert(connection, number)
         return number
 
     def _next_number(self, connection: BaseDatabaseWrapper) -> int:
@@ -111,3 +109,20 @@ class Publication:
 def ensure_channel(using: str, channel_row: ChannelRow) -> None:
     """Add the channel's row if it is missing."""
     ensure_row(ChannelRow, using, channel_row.name, kept=channel_row.kept, kept_count=channel_row.kept_count)
+
+
+def checked_payloads(value: object, most: int) -> list[str]:
+    """Return each as JSON, at most ``most`` (1,000), 4 MiB in total; raises BadOption, which names the wrong one."""
+    most = min(most, MAX_MESSAGES_AT_ONCE)
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping):
+        raise BadOption("payloads", value, Sentence(_("a list of payloads")))
+    listed = list(islice(value, most + 1))
+    if len(listed) > most:
+        count = f"{len(value)} messages" if isinstance(value, Sized) else f"more than {most} messages"
+        raise BadOption("payloads", count, Sentence(_("at most %(count)s messages at once"), count=most))
+    texts = [options.json_text(f"payloads[{index}]", item) for index, item in enumerate(listed)]
+    size = sum(len(text.encode()) for text in texts)
+    if size > MAX_JSON_AT_ONCE:
+        allowed = Sentence(_("at most %(count)s bytes of JSON"), count=MAX_JSON_AT_ONCE)
+        raise BadOption("payloads", f"{size} bytes", allowed)
+    return texts

@@ -9,14 +9,13 @@ from typing import Any, Self
 
 from django.db import connections
 
-from resourcepool import dialect
+from resourcepool import dialect, options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
 from resourcepool.locks.base import wait_seconds
-from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.poller import pollers
-from resourcepool.locks.channels.position import Position
+from resourcepool.locks.channels.position import Message, Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio
@@ -41,8 +40,9 @@ class Subscriber:
     handles it; ``message.done()`` in the handler's transaction prevents that.
     """
 
-    def __init__(self, source: SubscriptionSource, timeout: float, stop: Callable[[], bool]) -> None:
-        self._source, self._timeout, self._stop = source, timeout, stop
+    def __init__(self, source: SubscriptionSource, timeout: Seconds | None, stop: Callable[[], bool]) -> None:
+        options.plain_function("stop", stop, "a plain function that returns whether to end")
+        self._source, self._timeout, self._stop = source, wait_seconds("timeout", timeout), stop
         self._position = Position(source)
         self._pause, self._is_closed = 0.0, False
 
@@ -57,13 +57,9 @@ class Subscriber:
         return self
 
     def __next__(self) -> Message:
-        try:
-            if (message := self.get()) is not None:
-                return message
-        except BaseException as error:
-            self._position.redeliver(error)
-            raise
-        raise StopIteration
+        if (message := self.get()) is None:
+            raise StopIteration
+        return message
 
     def __aiter__(self) -> Self:
         return self
@@ -88,7 +84,7 @@ class Subscriber:
     @property
     def cursor(self) -> int:
         """The number of the last message that is done."""
-        return self._position.place.cursor
+        return self._position.cursor
 
     def get(self, timeout: Seconds | None = None) -> Message | None:
         """Return the next message; None: timeout, ``stop`` returned True, or the subscriber is closed.
@@ -103,12 +99,7 @@ class Subscriber:
             ClaimInTransaction: a transaction is open.
             LeaseFromAnotherProcess: this is a fork of the subscribing process; subscribe after the fork.
         """
-        until = self._next(timeout)
-        try:
-            return self._position.deliver() if run_sync(self._is_ready, until) else None
-        except BaseException as error:
-            self._position.redeliver(error)
-            raise
+        return self._position.deliver() if run_sync(self._is_ready, self._next(timeout)) else None
 
     async def aget(self, timeout: Seconds | None = None) -> Message | None:
         """``get`` for asyncio; waiting occupies no thread."""

@@ -4,20 +4,20 @@ import contextlib
 import datetime
 import json
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, cast
 
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Greatest
 
-from resourcepool import hints
+from resourcepool import hints, options
 from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.dialect import DbNow, in_columns
-from resourcepool.events import sentence_for
-from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
+from resourcepool.events import Sentence, sentence_for
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Grant, Request, Terms, default_holder
@@ -25,11 +25,14 @@ from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.channels.publication import ensure_channel
-from resourcepool.locks.channels.validation import From
 from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.translation import gettext_noop as _
 from resourcepool.waiting import release
 
 TRIES = 3  # attempts to add a row while others remove the channel
+MAX_NUMBER = 2**62
+
+From = Literal["now", "start"] | int | datetime.datetime
 
 
 class SubscriptionLease(Lease):
@@ -187,3 +190,15 @@ class SubscriptionSource:
             if holder := retrying(connections[self.using], rows.values_list("holder", flat=True).first):
                 return f": read by {holder}"
         return ""
+
+
+def checked_start(value: object) -> From:
+    """Return ``value`` if it is "now", "start", a number or a datetime; raises BadOption."""
+    if isinstance(value, str) and value in ("now", "start"):
+        return cast(From, value)
+    if isinstance(value, datetime.datetime):
+        return options.moment("from_", value)
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_NUMBER:
+        return value
+    allowed = Sentence(_('"now", "start", the number of a message (1 or more), or a datetime'))
+    raise BadOption("from_", value, allowed)

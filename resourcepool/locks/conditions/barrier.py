@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.rows import insert_unless_exists
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.dialect import DbLater, short_transaction
 from resourcepool.exceptions import AcquireTimeout
@@ -60,20 +60,10 @@ class Barrier(NotificationSource):
 
         def send() -> bool:
             row = BarrierRow(pk=self._pk, name=self.name, busy_before=DbLater(BARRIER_TTL), holder=holder)
-            try:
-                with transaction.atomic(using=connection.alias):
-                    verbs.rows_of(connection, BarrierRow).bulk_create([row])
-            except IntegrityError:
-                return False
-            return True
+            insert_unless_exists(row, connection.alias)
+            return self._row(connection).filter(holder=holder).exists()
 
-        def settle() -> bool:
-            row = self._row(connection).values_list("holder", flat=True).first()
-            if row is None:
-                raise Unsettled
-            return bool(row == holder)
-
-        return retrying(connection, send, settle=settle)
+        return retrying(connection, send)
 
     def remove(self) -> bool:
         """Remove it, so that all waiters continue; False: there was none. Raises DatabaseUnavailable."""
@@ -116,17 +106,20 @@ class Barrier(NotificationSource):
     async def _run_wait(self, mode: Mode, timeout: Seconds | None) -> bool:
         until = monotonic() + self._wait(True, timeout)
         try:
-            current = awaited = await mode.call(self._first_fence)
-            while current == awaited:
+            awaited = await mode.call(self._first_fence)
+            while True:
                 request = self._wait_request(max(0.0, until - monotonic()))
                 notified = await acquire(mode, self, request, on_enqueued=partial(self._recheck, fence=awaited))
                 await mode.call(self._consume, notified)
-                current = await mode.call(self._fence)  # a waiter may wake up without a notification
+                await self._recheck(mode, awaited)  # a waiter may wake up without a notification
         except AcquireTimeout:
             return False
         except _BarrierRemoved:
             return True
-        return True
+
+    async def _recheck(self, mode: Mode, fence: int) -> None:
+        if await mode.call(self._fence) != fence:
+            raise _BarrierRemoved
 
     def _consume(self, notified: NotificationLeases) -> None:
         """Consume the notification. If it is the barrier's own row, an operator revoked that: remove the barrier."""
@@ -139,10 +132,6 @@ class Barrier(NotificationSource):
             release_quietly(own)  # it passes to the next waiter, which does the same
             raise
         consume([lease for lease in notified if lease not in own])
-
-    async def _recheck(self, mode: Mode, fence: int) -> None:
-        if await mode.call(self._fence) != fence:
-            raise _BarrierRemoved
 
     def _first_fence(self) -> int:
         """``_fence``; raises ClaimInTransaction also if there is no barrier."""

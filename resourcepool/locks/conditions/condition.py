@@ -6,7 +6,6 @@ Each notified waiter gets a leased row. If it crashes before it holds the lock a
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, TypeVar
 
 from resourcepool import options
@@ -18,10 +17,9 @@ from resourcepool.locks.conditions.notifications import (
     NotificationLeases,
     NotificationSource,
     consume,
-    pass_on_unconsumed,
 )
-from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
+from resourcepool.locks.lockable import Hold
 from resourcepool.locks.models import ConditionWaiter
 from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
@@ -153,7 +151,7 @@ class Condition(NotificationSource):
 
     async def _run_wait(self, mode: Mode, seconds: float) -> bool:
         hold, is_away = self.lock._require_hold("wait"), False
-        again = partial(self.lock._acquire_again_async, hold, hold.leases)
+        given = hold.leases
         notified: NotificationLeases | None = None
 
         async def release(mode: Mode) -> None:
@@ -169,11 +167,13 @@ class Condition(NotificationSource):
             with contextlib.suppress(AcquireTimeout):
                 notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)
             if is_away:
-                await mode.either(partial(self.lock._acquire_again, hold), again)
-        except BaseException:  # a signal or a cancellation; another signal also ends this cleanup
+                await self.lock._acquire_again(mode, hold, given)
+        except BaseException:  # Ctrl-C or a cancellation; a second Ctrl-C also ends this cleanup
             try:
-                if is_away:
-                    await mode.either(partial(self.lock._acquire_again_interrupted, hold), again)
+                if is_away and hold.leases is given:
+                    if mode.loop is None:  # a cancelled task leaves nothing behind
+                        self.lock._release_leftovers()
+                    await self.lock._acquire_again(mode, hold, given)
             finally:
                 await mode.call(release_quietly, notified)
             raise
@@ -181,9 +181,8 @@ class Condition(NotificationSource):
         # were cancelled then, its caller would not learn that it was notified.
         try:
             mode.soon(consume, notified or ())
-        except BaseException:  # the caller does not learn that it was notified: notify another waiter
-            if notified and (removed := pass_on_unconsumed(notified)):
-                self._notify(removed)
+        except BaseException:  # Ctrl-C: the caller does not learn that it was notified
+            self._notify(len(notified or ()))
             raise
         return notified is not None
 

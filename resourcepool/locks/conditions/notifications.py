@@ -1,34 +1,31 @@
 """Notifications: leased rows that pass to the next waiter if the notified one crashes before it continues."""
 
-import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Case, F, Value, When
 
-from resourcepool import dialect, hints
+from resourcepool import hints
 from resourcepool.database.batches import batched
-from resourcepool.database.retry import Unsettled, fetch_rows, retrying
-from resourcepool.dialect import cached_per_database
-from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.dialect import DbLater, DbMicros, short_transaction
 from resourcepool.leases import verbs
-from resourcepool.leases.table import table_of
 from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks.base import Named
-from resourcepool.locks.hold import LockLease
+from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import AbstractNotification
 from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.waiting import tickets
-from resourcepool.waiting.models import Ticket, line_name
+from resourcepool.waiting.models import Ticket
 
 BATCH = 500  # rows in one statement
 ALL_WAITERS = 2**31
 
+Notification = type[AbstractNotification]
 NotificationLeases = Sequence["NotificationLease"]
-
-logger = logging.getLogger(__name__)
 
 
 class NotificationLease(LockLease):
@@ -45,7 +42,7 @@ class NotificationLease(LockLease):
 class NotificationSource(Named):
     """The ``Source`` of a waiter's notification; none is ever free."""
 
-    model: ClassVar[type[AbstractNotification]]
+    model: ClassVar[Notification]
     lease = NotificationLease
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
@@ -63,26 +60,10 @@ def consume(notified: NotificationLeases) -> None:
         lease._release_quietly()
 
 
-def pass_on_unconsumed(notified: NotificationLeases) -> int:
-    """Pass on notifications whose ``consume`` was interrupted; return how many were already removed."""
-    removed = 0
-    for lease in notified:
-        lease.is_consumed = False
-        try:
-            lease.release()
-        except LeaseLost:
-            removed += 1
-        except DatabaseUnavailable as error:
-            logger.warning("an unused notification passes to the next waiter when it expires: %s", error)
-    return removed
-
-
-def notify(connection: BaseDatabaseWrapper, model: type[AbstractNotification], name: str, most: int) -> int:
+def notify(connection: BaseDatabaseWrapper, model: Notification, name: str, most: int) -> int:
     """Notify the first ``most`` waiters for ``name``, with the caller's transaction; return how many."""
-    if not connection.in_atomic_block:
-        anybody = _statements_of(connection, model).anybody
-        if not fetch_rows(connection, anybody, [line_name(model, name), 1]):
-            return 0
+    if not connection.in_atomic_block and not retrying(connection, waiting(connection, model, name).exists):
+        return 0
     count = 0
     while count < most:
         attempt = _NotifyTransaction(connection, model, name, min(most - count, tickets.MAX_TICKETS))
@@ -91,6 +72,11 @@ def notify(connection: BaseDatabaseWrapper, model: type[AbstractNotification], n
         if notified < tickets.MAX_TICKETS:
             break
     return count
+
+
+def waiting(connection: BaseDatabaseWrapper, model: Notification, name: str) -> Any:
+    """Return the tickets of the waiters for ``name``, in order."""
+    return Ticket.objects.using(connection.alias).in_line_for(model, name).waiting().order_by("priority", "pk")
 
 
 class _Chosen(NamedTuple):
@@ -102,51 +88,30 @@ class _Chosen(NamedTuple):
     address: int
     fence: int
 
-
-class _Statements:
-    """The SQL for one database."""
-
-    def __init__(self, connection: BaseDatabaseWrapper, model: type[AbstractNotification]) -> None:
-        db_dialect, line, row = dialect.of(connection), tickets.of(connection), table_of(connection, model)
-        one, quote = line.column, connection.ops.quote_name
-        find = f"FROM {line.name} WHERE {line.waits} {line.order} LIMIT %s"
-        self.anybody = f"SELECT 1 {find}"
-        # Not SKIP LOCKED: a waiter that is renewing its ticket must not be skipped.
-        lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
-        about = f"{one.id}, {one.holder}, {one.grant_us}, {one.address}, {db_dialect.micros_now}"
-        self.choose = f"SELECT {about} {find}{lock}"
-        columns = ", ".join([row.pk, quote("name"), row.busy_before, row.fence, row.holder])
-        self.add = f"INSERT INTO {row.name} ({columns}) VALUES "  # noqa: S608
-        self.added = f"(%s, %s, {db_dialect.later}, %s, %s)"
-        until = db_dialect.indexed_later.replace("%s", one.grant_us)
-        self.give = (
-            f"UPDATE {line.name} SET {one.is_waiting} = {db_dialect.false}, {one.fence} = {one.fence} + 1, "  # noqa: S608
-            f"{one.busy_before} = {until}, {one.granted} = CASE {one.id}"
-        )
-        self.to = f" END WHERE {one.id} IN "
-
-
-_statements_of = cached_per_database(_Statements)
+    @property
+    def until(self) -> DbLater:
+        return DbLater(self.grant_us / 1_000_000)
 
 
 class _NotifyTransaction:
     """One transaction that adds notifications and updates their tickets."""
 
-    def __init__(
-        self, connection: BaseDatabaseWrapper, model: type[AbstractNotification], name: str, most: int
-    ) -> None:
+    def __init__(self, connection: BaseDatabaseWrapper, model: Notification, name: str, most: int) -> None:
         self._connection, self._model, self._name, self._most = connection, model, name, most
-        self._texts = _statements_of(connection, model)
         self._chosen: list[_Chosen] = []
 
     def send(self) -> int:
-        connection, line = self._connection, line_name(self._model, self._name)
-        with dialect.short_transaction(connection):
-            rows = dialect.run(connection, self._texts.choose, [line, self._most], dialect.all_rows)
-            self._chosen = [_Chosen(*columns) for columns in rows]
+        with short_transaction(self._connection):
+            # Not SKIP LOCKED: a waiter that is renewing its ticket must not be skipped.
+            locked = waiting(self._connection, self._model, self._name).select_for_update()
+            columns = locked.values_list("pk", "holder", "grant_us", "address", DbMicros())
+            self._chosen = [_Chosen(*row) for row in columns[: self._most]]
             for batch in batched(self._chosen, BATCH):
+                self._add(batch)
                 self._give(batch)
-            transaction.on_commit(partial(_wake, connection.alias, self._chosen), using=connection.alias)
+            transaction.on_commit(
+                partial(_wake, self._connection.alias, self._chosen), using=self._connection.alias
+            )
         return len(self._chosen)
 
     def settle(self) -> int:
@@ -158,18 +123,26 @@ class _NotifyTransaction:
             raise Unsettled  # or they have left: too many notifications are better than none
         return len(pks)
 
+    def _add(self, chosen: Sequence[_Chosen]) -> None:
+        verbs.rows_of(self._connection, self._model).bulk_create(
+            self._model(
+                key=self._key(ticket.pk),
+                name=self._name,
+                busy_before=ticket.until,
+                fence=ticket.fence,
+                holder=ticket.holder,
+            )
+            for ticket in chosen
+        )
+
     def _give(self, chosen: Sequence[_Chosen]) -> None:
-        added: list[Any] = []
-        granted: list[Any] = []
-        for ticket in chosen:
-            key = self._key(ticket.pk)
-            added += [key, self._name, ticket.grant_us, ticket.fence, ticket.holder]
-            granted += [ticket.pk, tickets.written([(key, ticket.fence)])]
-        rows = ", ".join([self._texts.added] * len(chosen))
-        dialect.run(self._connection, self._texts.add + rows, added, dialect.row_count)
-        marks = ", ".join(["%s"] * len(chosen))
-        give = f"{self._texts.give}{' WHEN %s THEN %s' * len(chosen)}{self._texts.to}({marks})"
-        dialect.run(self._connection, give, [*granted, *(ticket.pk for ticket in chosen)], dialect.row_count)
+        rows = {ticket.pk: tickets.written([(self._key(ticket.pk), ticket.fence)]) for ticket in chosen}
+        Ticket.objects.using(self._connection.alias).filter(pk__in=rows).update(
+            is_waiting=False,
+            fence=F("fence") + 1,
+            busy_before=Case(*(When(pk=ticket.pk, then=ticket.until) for ticket in chosen)),
+            granted=Case(*(When(pk=pk, then=Value(row)) for pk, row in rows.items())),
+        )
 
     def _key(self, ticket: int) -> str:
         return self._model.key_of(self._name, ticket)

@@ -15,10 +15,9 @@ from resourcepool.dialect import aware
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, MessagesMissed
 from resourcepool.locks.base import wait_seconds
-from resourcepool.locks.channels import validation
 from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.models import Subscription
-from resourcepool.locks.channels.validation import From
+from resourcepool.locks.channels.subscription import From, checked_start
 from resourcepool.management.arguments import arg, field_values, operation_arguments, parse_json, yes
 from resourcepool.management.layout import one_line
 from resourcepool.management.subcommands import Options, Subcommand, action
@@ -129,7 +128,7 @@ class Command(NamedRowsCommand):
 def _start(text: str) -> From:
     """Return where to start; raises BadOption."""
     try:
-        return validation.start(int(text[:20]) if text.isdecimal() else text)
+        return checked_start(int(text[:20]) if text.isdecimal() else text)
     except BadOption:
         allowed = Sentence(gettext_noop("now, start, or the number of a message"))
         raise BadOption("--from", text, allowed) from None

@@ -13,8 +13,8 @@ from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLease
-from resourcepool.locks.hold import LockLease
-from resourcepool.locks.registry import current_owner, holds_of
+from resourcepool.locks.lockable import LockLease
+from resourcepool.locks.registry import current_owner
 from resourcepool.models import ConditionWaiter
 from resourcepool.threads.sync_async import Mode
 from resourcepool.waiting import release
@@ -29,7 +29,7 @@ class _Noted(NotificationLease):
     condition: "NotedCondition"
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        hold = holds_of(current_owner()).get(self.condition.lock.key)
+        hold = current_owner().holds.get(self.condition.lock.key)
         if self.is_consumed and hold is not None and not hold.leases[0].is_released:
             self.condition.log.tell("taken", pk=_ticket(self.pk), fence=self.fence)
         return super()._send_release(connection)
@@ -79,10 +79,10 @@ def note_notifications(log: Log) -> None:
             log.tell("notified", pk=ticket.pk)
         wake(using, chosen)
 
-    def given_back(connection: BaseDatabaseWrapper, model: Any, pk: Any, fence: int) -> bool:
+    def given_back(connection: BaseDatabaseWrapper, model: Any, pk: Any, fence: int, *rest: Any) -> bool:
         is_over = True  # also if the reply does not come
         try:
-            is_over = free(connection, model, pk, fence)
+            is_over = free(connection, model, pk, fence, *rest)
         finally:
             if is_over and model is ConditionWaiter:
                 log.tell("given_back", pk=_ticket(pk))

@@ -9,19 +9,12 @@ CASES = (
     known("semaphores: all or none", OVER, UNEXPECTED),
     own(
         "a writer: the database says how many permits there are",
-        "locks/rwlock/permits.py",
-        "list(rows.all()))",
-        "list(rows.all()[: self.lock.permits]))",
+        "locks/permits.py",
+        "counted[self.key] = count",
+        "counted[self.key] = count = min(count, self.permits)",
         BESIDE,
     ),
     known("a writer's fence is that of any row", FENCE),
-    own(
-        "a writer: it has all permits",
-        "locks/rwlock/permits.py",
-        "if not all(row.is_free for row in others.values()):\n            return None\n",
-        "others = {pk: row for pk, row in others.items() if row.is_free}\n",
-        BESIDE,
-    ),
     own(
         "conditions: in line before the lock is free",
         "waiting/acquire.py",

@@ -11,8 +11,8 @@ from django.db import DatabaseError, InterfaceError, connection, connections, tr
 
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.position import Message
 from tests.chaos.models import Step
 from tests.concurrency.evidence import Log
 from tests.locks.channels.proof.terms import CHANNEL, MESSAGES, NAMES, TTL

@@ -8,8 +8,9 @@ from django.db import transaction
 
 from phones.models import Modem, Phone
 from resourcepool import Resource, ResourceLease, release_on_sigterm
+from resourcepool.contrib.cache_lock import cache_lock
 from resourcepool.elections import Election, Leader, Term
-from resourcepool.locks import Barrier, Channel, Condition, Hold, Lock, RWLock, Semaphore, cache_lock
+from resourcepool.locks import Barrier, Channel, Condition, Hold, Lock, RWLock, Semaphore
 from resourcepool.models import Pool, Proxy
 from resourcepool.queues import HeldQueue, QueueServer
 from resourcepool.taskqueue import Assigned, RunningTask, TaskDispenser, handler, submit, timers

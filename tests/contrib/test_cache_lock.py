@@ -8,10 +8,10 @@ import pytest
 from redis import Redis
 from redis.lock import Lock as RedisLock
 
+from resourcepool.contrib.cache_lock import RedisStyleLock, cache_lock
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, NotHeld
-from resourcepool.locks import Lock, cache_lock
+from resourcepool.locks import Lock
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.locks.redis_style import RedisStyleLock
 from tests.app.rows import steal
 from tests.eventually import InBackground
 from tests.spawned import ROOT
@@ -138,12 +138,6 @@ def test_the_page_tells_of_each_call_of_theirs_what_it_is_here() -> None:
     for recipe, theirs in KAZOO.items():
         lines = "\n".join(line for line in kazoo.splitlines() if recipe in line or "its `" in line)
         assert [call for call in theirs.split() if call not in lines] == [], recipe
-
-
-def test_contenders_are_the_holder_and_those_who_wait() -> None:
-    assert Lock("report").contenders() == []
-    with Lock("report") as held:
-        assert Lock("report").contenders() == [held.holder]
 
 
 def test_a_with_block_that_does_not_get_it_says_who_has_it() -> None:

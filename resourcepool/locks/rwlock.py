@@ -4,12 +4,7 @@ A reader holds one permit of the name, a writer all of them; after a crash they 
 before waiting readers and keeps the permits that become free, so that new readers find none.
 """
 
-import contextlib
-from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
-
-from django.db import connections
 
 from resourcepool.database.retry import retrying
 from resourcepool.database.rows import ensure_row
@@ -17,11 +12,11 @@ from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
-from resourcepool.locks.hold import Hold, LockLease
+from resourcepool.locks.lockable import Hold, LockLease
 from resourcepool.locks.models import RWLockPermit
+from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import current_owner, new_holder
-from resourcepool.locks.rwlock.permits import UPGRADE_PRIORITY, RWPermits
-from resourcepool.locks.rwlock.read_write import ReadLock, WriteLock
+from resourcepool.locks.rwlock_sides import UPGRADE_PRIORITY, ReadLock, RWPermits, WriteLock
 from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.lease import delivered, release_quietly
@@ -49,11 +44,11 @@ class RWLock(RWPermits):
         fair: serve writers and readers in order of arrival, instead of writers first.
     """
 
-    def read(self) -> "ReadLock":
+    def read(self) -> ReadLock:
         """Return the lock for reading."""
         return ReadLock(self)
 
-    def write(self) -> "WriteLock":
+    def write(self) -> WriteLock:
         """Return the lock for writing."""
         return WriteLock(self)
 
@@ -99,54 +94,45 @@ class RWLock(RWPermits):
         hold, wait = self.read()._require_hold("upgrade"), self._wait(blocking, timeout)
         if hold.is_writing:
             return hold
-        leases: list[Any] = []
+        mine, leases = hold.leases, list[PermitLease]()
         try:
             try:
                 leases = await self.acquire_all(mode, hold, 0.0, UPGRADE_PRIORITY)
             except AcquireTimeout:
                 if not wait:
                     raise
-                terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True)
-                async with upgrade_intent(mode, self.name, self.using, terms):
+                intent = await mode.call(self._declare_intent, undo=LockLease._release_quietly)
+                try:
                     leases = await self.acquire_all(mode, hold, wait, UPGRADE_PRIORITY)
+                finally:
+                    await mode.call(intent._release_quietly)
             # Renewed to prove that it was held all the time: otherwise there may have been another writer. If an
             # operator revoked the reader's permit, this reader's own ticket may have got it back.
-            await mode.call(hold.leases[0].renew)
-            hold.leases = [*hold.leases, *leases]
-            hold.is_writing = hold.is_upgraded = True
-            delivered(leases)
-            return hold  # noqa: TRY300 (an interruption here must be caught)
+            await mode.call(mine[0].renew)
+            hold.leases, hold.is_writing, hold.is_upgraded = [*mine, *delivered(leases)], True, True
         except AcquireTimeout:
             hold.ensure_held()
             return None
-        except BaseException:  # even if all were granted
-            hold._undo_upgrade(leases)
-            if leases:
-                await mode.call(release_quietly, leases)
+        except BaseException:
+            hold.leases, hold.is_writing, hold.is_upgraded = mine, False, False
+            await mode.call(release_quietly, leases)
             raise
+        return hold
 
-
-@contextlib.asynccontextmanager
-async def upgrade_intent(mode: Mode, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
-    """Hold the upgrade intent, which only one reader can. Raises UpgradeConflict if another reader holds it."""
-    lease = await mode.call(_declare, name, using, terms, undo=LockLease._release_quietly)
-    try:
-        yield
-    finally:
-        await mode.call(lease._release_quietly)
-
-
-def _declare(name: str, using: str, terms: Terms) -> LockLease:
-    connection, key = connections[using], RWLockPermit.intent_of(name)
-    with statement_timeout():
-        grant = verbs.claim(connection, RWLockPermit, key, terms)
-        if grant is None and retrying(connection, partial(ensure_row, RWLockPermit, using, key, name="")):
+    def _declare_intent(self) -> LockLease:
+        """Lease the intent to upgrade, which one reader at a time can. Raises UpgradeConflict."""
+        connection, key = self._connection, RWLockPermit.intent_of(self.name)
+        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True)
+        with statement_timeout():
             grant = verbs.claim(connection, RWLockPermit, key, terms)
-    if grant is None:
-        raise UpgradeConflict(
-            f"another reader of {name!r} already waits to upgrade, and would wait for this one: release it, then"
-            " acquire write()"
-        )
-    lease = LockLease(RWLockPermit, using, grant, terms)
-    lease._is_delivered = True
-    return lease
+            if grant is None and retrying(
+                connection, partial(ensure_row, RWLockPermit, self.using, key, name="")
+            ):
+                grant = verbs.claim(connection, RWLockPermit, key, terms)
+        if grant is None:
+            raise UpgradeConflict(
+                f"another reader of {self.name!r} already waits to upgrade, and would wait for this one: release it,"
+                " then acquire write()"
+            )
+        (intent,) = delivered([LockLease(RWLockPermit, self.using, grant, terms)])
+        return intent

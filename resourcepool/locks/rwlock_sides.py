@@ -1,16 +1,85 @@
-"""``read()`` and ``write()`` of a read-write lock, and the hold of a caller."""
+"""The two sides of a read-write lock, ``read()`` and ``write()``, and what a caller holds of it."""
 
-from collections.abc import Sequence
+import contextlib
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from resourcepool.exceptions import LeaseLost, UpgradeConflict
-from resourcepool.locks.hold import Hold, LockLease
-from resourcepool.locks.lockable import Reentrant
-from resourcepool.locks.permits import PermitLease
-from resourcepool.locks.registry import Key, current_owner, holds_of
-from resourcepool.locks.rwlock.permits import RWPermits
+from resourcepool import options
+from resourcepool.database.clock import monotonic
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, UpgradeConflict
+from resourcepool.leases.terms import Request
+from resourcepool.locks.base import TTL
+from resourcepool.locks.lock import Reentrant
+from resourcepool.locks.lockable import Hold, LockLease
+from resourcepool.locks.models import AbstractPermit, RWLockPermit
+from resourcepool.locks.permits import PermitLease, Permits, TooManyPermits, counted
+from resourcepool.locks.registry import current_owner
 from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import Mode
+from resourcepool.waiting.acquire import acquire
+from resourcepool.waiting.lease import release_quietly
+
+READERS = 10
+MAX_READERS = 100  # a writer acquires and renews as many rows
+WRITER_PRIORITY, UPGRADE_PRIORITY = -1, -2  # ticket priorities of writers and of upgrading readers
+
+
+class RWPermits(Permits):
+    """The permits of one name; see ``RWLock`` for the options."""
+
+    model: ClassVar[type[AbstractPermit]] = RWLockPermit
+    kind = "read-write lock"
+    option = "readers"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        readers: int = READERS,
+        fair: bool = False,
+        ttl: Seconds = TTL,
+        timeout: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
+    ) -> None:
+        super().__init__(name, ttl=ttl, timeout=timeout, on_lost=on_lost)
+        self.permits = options.whole("readers", readers, least=1, most=MAX_READERS)
+        self.priority = 0 if options.flag("fair", fair) else WRITER_PRIORITY
+
+    async def acquire_all(self, mode: Mode, hold: Hold, wait: float, priority: int) -> list[PermitLease]:
+        """Acquire all permits that ``hold`` does not have; raises AcquireTimeout, also once ``hold`` is lost.
+
+        Only the database knows their number. Rows are added only while a name has none, so it cannot change while one
+        is held.
+        """
+        until = monotonic() + wait
+        while True:
+            count = counted.get(self.key, self.permits) - len(hold.leases)
+            request = self._request(max(0.0, until - monotonic()), hold, count, priority)
+            try:
+                leases = await acquire(mode, self, request, stop=hold.lost.is_set) if count > 0 else []
+            except TooManyPermits:  # ``counted`` was outdated
+                continue
+            confirmed = await mode.call(self._confirmed, hold, leases, undo=release_quietly)
+            if confirmed is not None:
+                return confirmed
+
+    def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
+        return super().timed_out(dataclasses.replace(request, count=1), holder, error)
+
+    def _confirmed(self, hold: Hold, leases: list[PermitLease]) -> list[PermitLease] | None:
+        """Return these if they are all that ``hold`` does not have; otherwise release them. Raises LeaseLost."""
+        with contextlib.suppress(DatabaseUnavailable):
+            if self._count_rows(self._connection) == len(hold.leases) + len(leases):
+                return leases
+        release_quietly(leases)
+        for lease in hold.leases:  # its row may be gone
+            lease.renew()
+        return None
+
+    def _holders_text(self) -> str:
+        holders = [request.holder for request in self.holders(limit=4)]
+        return f": held by {', '.join(holders[:3])}{' and others' * (len(holders) > 3)}" if holders else ""
 
 
 class RWHold(Hold):
@@ -58,10 +127,17 @@ class RWHold(Hold):
         self.leases, self.is_writing, self.is_upgraded = [kept], False, False
         return others
 
-    def _undo_upgrade(self, leases: Sequence[PermitLease]) -> None:
-        """Stay a reader, without these leases of a failed upgrade."""
-        self.leases = [lease for lease in self.leases if lease not in leases]
-        self.is_writing = self.is_upgraded = False
+    def release(self) -> None:
+        """See ``Hold``; its acquires for reading are released first."""
+        self._side.release()
+
+    async def arelease(self) -> None:
+        """``release`` for asyncio."""
+        await self._side.arelease()
+
+    @property
+    def _side(self) -> "_RWSideLock":
+        return (ReadLock if self.count > self.writes else WriteLock)(self._lock)
 
     def _continue_reading(self, leases: Sequence[PermitLease]) -> None:
         """Release all leases but one, and confirm that one by a renewal. Raises LeaseLost."""
@@ -102,37 +178,34 @@ class _RWSideLock(Reentrant[RWHold]):
 
     def owned(self) -> bool:
         """See ``Reentrant``; a writer also reads."""
-        hold = holds_of(current_owner()).get(self.lock.key)
+        hold = self._hold()
         return hold is not None and hold.is_held and (hold.is_writing or not self.writes)
 
     def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         return self.lock._wait(blocking, timeout)
 
     def _new_hold(self) -> RWHold:
-        hold = RWHold(self.lock.name, self.lock._on_lost)
+        hold = RWHold(self.lock, self.lock.name, self.lock._on_lost)
         hold.is_writing, hold.writes = self.writes, int(self.writes)
         return hold
 
-    def _count_again(self, mine: dict[Key, RWHold], key: Key) -> RWHold | None:
-        hold = mine.get(key)
-        if hold is not None and self.writes and not hold.is_writing:
+    def _count_again(self, hold: RWHold) -> None:
+        if self.writes and not hold.is_writing:
             hold.ensure_held()
             raise UpgradeConflict(
                 f"{self.lock!r} is held for reading here, so write() would wait for itself: call upgrade()"
             )
-        if (hold := super()._count_again(mine, key)) is not None:
-            hold.writes += self.writes
-        return hold
+        super()._count_again(hold)
+        hold.writes += self.writes
 
     async def _release(self, mode: Mode) -> None:
-        mine = holds_of(current_owner())
-        hold: RWHold | None = mine.get(self.lock.key)
+        hold = self._hold()
         if hold is None or not (hold.writes if self.writes else hold.count - hold.writes):
             raise self._not_held("release it")
         leases: Sequence[PermitLease] = ()
         release_leases = hold._release_leases
         if hold.count == 1:
-            del mine[self.lock.key]  # atomic: see ``Lock``
+            del current_owner().holds[self.lock.key]
             hold.count = hold.writes = 0
             leases = list(hold.leases)
         else:

@@ -1,6 +1,6 @@
 """``cache_lock()``, a drop-in for django-redis's ``cache.lock()`` and redis-py's ``Redis.lock()``.
 
-    from resourcepool.locks import cache_lock
+    from resourcepool.contrib.cache_lock import cache_lock
     with cache_lock("report", timeout=30, blocking_timeout=5): ...
 
 Differences: a living holder keeps the lock (``timeout`` counts from a crash), waiters are served in order without

@@ -1,1 +1,0 @@
-"""The read-write lock."""
