@@ -23,7 +23,7 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 
-from resourcepool.dialect import DbLater  # noqa: E402
+from resourcepool.db.dialect import DbLater  # noqa: E402
 from resourcepool.models import Event, Proxy, Sample  # noqa: E402
 from resourcepool.signals import EventKind  # noqa: E402
 from tests.app.models import Device  # noqa: E402

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.db import connection
 
-from resourcepool import dialect
-from resourcepool.dialect import micros
+from resourcepool.db import dialect
+from resourcepool.db.dialect import micros
 from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import reassignment
 from resourcepool.queues.administration import create

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import connection
 
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import QueueServer
 from resourcepool.queues.administration import create

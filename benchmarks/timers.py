@@ -132,7 +132,7 @@ def _lags(work: Any) -> list[float]:
 def _due() -> None:
     from django.db import connection
 
-    from resourcepool.dialect import read_clock
+    from resourcepool.db.dialect import read_clock
     from resourcepool.models import Timer
 
     count = SECONDS * PER_SECOND

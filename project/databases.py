@@ -17,10 +17,20 @@ SQLITE = {
 MYSQL = {
     "charset": "utf8mb4",
     "isolation_level": "read committed",
+    # Against a server that freezes or vanishes; read_timeout must be longer than the longest statement.
     "connect_timeout": 5,
-    "init_command": "SET innodb_lock_wait_timeout=5, sql_mode=CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')",
+    "read_timeout": 60,
+    "write_timeout": 60,
+    # Only MariaDB executes /*M! .. */. The limits end transactions of hosts that have vanished.
+    "init_command": "SET innodb_lock_wait_timeout=5, wait_timeout=600 /*M!, idle_transaction_timeout=300 */"
+    ", sql_mode=CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')",
 }
-POSTGRESQL = {"connect_timeout": 5, "options": "-c lock_timeout=5s"}
+POSTGRESQL = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 10_000,  # ms
+    "keepalives_idle": 10,
+    "options": "-c lock_timeout=5s -c idle_in_transaction_session_timeout=300s",
+}
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "django.db.backends.sqlite3": SQLITE,

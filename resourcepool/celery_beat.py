@@ -22,13 +22,13 @@ from django.db.models import F
 from django_celery_beat.schedulers import DatabaseScheduler
 from kombu.utils.json import dumps, loads
 
+from resourcepool.db.threads.daemon import Daemon
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.hints.broker import broker_connection
 from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit
 from resourcepool.taskqueue.abstract import MAX_RETRIES
 from resourcepool.taskqueue.models import MAX_LANES, Stream
-from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 

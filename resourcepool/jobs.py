@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from django.db import DatabaseError, InterfaceError, connections, models
 
-from resourcepool import dialect
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
 from resourcepool.elections.election import Election
 from resourcepool.elections.models import AbstractElection
 from resourcepool.elections.term import Term

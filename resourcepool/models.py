@@ -1,6 +1,6 @@
 """Import-only: all models of the app, under the names that users import."""
 
-from resourcepool.database.receipts import Receipt
+from resourcepool.db.receipts import Receipt
 from resourcepool.history.models import Dashboard, Event, Sample
 from resourcepool.jobs import Job
 from resourcepool.leases.models import AbstractLease

@@ -16,9 +16,11 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.database import background_thread, clock, loop, wakeup
-from resourcepool.dialect import statement
-from resourcepool.hints.expected import _expected
+from resourcepool import clock
+from resourcepool.db import background_thread, loop
+from resourcepool.db.dialect import statement
+from resourcepool.db.threads import wakeup
+from resourcepool.hints.process import _expected
 from resourcepool.leases import free_rows, lease, renewal, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.locks.channels.models import Channel as ChannelRow

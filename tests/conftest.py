@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.dialect import statement
+from resourcepool.db.dialect import statement
 from tests import case_sample, everywhere, running
 from tests.forks import Forks
 from tests.spawned import Spawner

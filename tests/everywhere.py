@@ -35,12 +35,12 @@ EVERYWHERE = (
     "tests/leases/test_guard.py",  # row locks of an open transaction
     "tests/leases/test_several_databases.py",  # two connections of one process
     "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
-    "tests/database/test_skip_locked.py",  # SKIP LOCKED
+    "tests/db/test_skip_locked.py",  # SKIP LOCKED
     "tests/leases/test_unsettled.py",  # replies that are lost on the wire
-    "tests/database/test_timeouts.py",  # an answer that does not come
-    "tests/database/test_background.py",  # a connection of a thread's own
-    "tests/database/test_open_transaction.py",  # what a transaction shows and locks
-    "tests/dialect",  # the differences themselves
+    "tests/db/test_timeouts.py",  # an answer that does not come
+    "tests/db/test_background.py",  # a connection of a thread's own
+    "tests/db/test_open_transaction.py",  # what a transaction shows and locks
+    "tests/db/dialect",  # the differences themselves
     "tests/locks/test_rwlock_plans.py",  # EXPLAIN
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/test_sessions.py",  # sessions that end, and transactions that Django does not know of

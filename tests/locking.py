@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connections
 
-from resourcepool.dialect import transactions
+from resourcepool.db import transactions
 
 
 @contextmanager

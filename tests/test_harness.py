@@ -289,7 +289,7 @@ def canonical(name: str) -> str:
 
 def test_what_depends_on_the_database_is_tested_on_each_and_the_rest_once() -> None:
     assert "everywhere and not alone" in phases("mariadb", ["-k", "x"])[0]
-    assert "tests/dialect" in phases("mariadb", ["-k", "x"])[0]
+    assert "tests/db/dialect" in phases("mariadb", ["-k", "x"])[0]
     assert phases("postgresql", ["tests/locale"])[0] == [
         *AT_ONCE["postgresql"],
         "-m",
@@ -374,7 +374,7 @@ def test_of_tests_that_are_alike_another_part_is_left_out_each_time_and_none_for
 @pytest.mark.parametrize(
     ("nodeid", "vendors", "is_everywhere", "is_never_run"),
     [
-        ("tests/dialect/test_clock.py::test_a", [], True, False),
+        ("tests/db/dialect/test_clock.py::test_a", [], True, False),
         ("tests/dialect_of_mine/test_clock.py::test_a", [], False, False),
         ("tests/canary/test_pages.py::test_a_page_shows_none[x]", [], True, False),
         ("tests/canary/test_pages.py::test_a_page_shows_none_more", [], False, False),

@@ -24,10 +24,10 @@ from resourcepool.admin.columns import formatted_fields, without_unit
 from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
 from resourcepool.admin.forms import SecondsField
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
-from resourcepool.database.columns import is_seconds
-from resourcepool.database.lock_holders import describe_lockers
-from resourcepool.database.short_transactions import fail_if_locked, row_locked
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
+from resourcepool.db.dialect.fields import is_seconds
+from resourcepool.db.lock_holders import describe_lockers
+from resourcepool.db.transactions import fail_if_locked, row_locked
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.translation import gettext as _

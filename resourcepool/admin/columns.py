@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from resourcepool.dashboard.links import admin_url
-from resourcepool.database.columns import is_seconds
+from resourcepool.db.dialect.fields import is_seconds
 from resourcepool.events import SentenceField, localized
 from resourcepool.operations import Operation
 from resourcepool.status.badge import Badge

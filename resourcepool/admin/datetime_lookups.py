@@ -7,7 +7,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import DateTimeField
 from django.utils.dateparse import parse_datetime
 
-from resourcepool.dialect import aware
+from resourcepool.db.dialect import aware
 
 COMPARISONS = ("gt", "gte", "lt", "lte")
 YEARS = range(1_001, 9_999)  # that every database supports, in every time zone

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.dateparse import parse_time
 
 from resourcepool.admin.datetime_lookups import parse_param
-from resourcepool.dialect import aware
+from resourcepool.db.dialect import aware
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import DurationField, Operation, TextField
 from resourcepool.options import parse_duration, short_duration

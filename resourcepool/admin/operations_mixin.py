@@ -25,7 +25,7 @@ from django.utils.text import capfirst
 from resourcepool.admin.base import BaseAdmin
 from resourcepool.admin.columns import operation_button
 from resourcepool.admin.forms import OperationForm
-from resourcepool.dialect import read_clock
+from resourcepool.db.dialect import read_clock
 from resourcepool.events import localized, sentence_for
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.labels import join_names

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 
 from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
-from resourcepool.dialect import in_columns
+from resourcepool.db.dialect import in_columns
 from resourcepool.status.times import time_zone_note
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from resourcepool import options
+from resourcepool.db.threads.sync_async import run_sync
 from resourcepool.exceptions import BadOption, LeaseLost, NotHeld
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.locks.base import TTL, wait_seconds
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import MAX_NAME
-from resourcepool.threads.sync_async import run_sync
 
 logger = logging.getLogger(__name__)
 

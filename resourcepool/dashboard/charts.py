@@ -12,7 +12,7 @@ from django.utils.formats import number_format
 from django.views.decorators.http import require_safe
 
 from resourcepool.dashboard.access import visible_models
-from resourcepool.dialect import read_clock
+from resourcepool.db.dialect import read_clock
 from resourcepool.history.models import Sample
 from resourcepool.resources.state import State
 from resourcepool.status.activity import ChartRange, Point, RecentEvents, recent_events, trends, up_to_now

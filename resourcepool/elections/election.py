@@ -10,10 +10,11 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import ensure_row
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbNow, MicrosUntil
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import ensure_row
+from resourcepool.db.threads.sync_async import ASYNC, Mode, never, run_sync
 from resourcepool.elections.models import MAX_NAME, AbstractElection, selector
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.term import Leader, Term, standbys
@@ -22,7 +23,6 @@ from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Request, Terms, default_holder
 from resourcepool.options import Seconds
 from resourcepool.signals import is_recorded
-from resourcepool.threads.sync_async import ASYNC, Mode, never, run_sync
 from resourcepool.waiting.acquire import acquire, acquire_now
 from resourcepool.waiting.lease import delivered
 

@@ -10,8 +10,8 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.where import ANY_ROW, Where
-from resourcepool.dialect import KeyField
+from resourcepool.db.dialect import KeyField
+from resourcepool.db.dialect.statement import ANY_ROW, Where
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.statements import key

@@ -8,14 +8,14 @@ from django.db.models import F, Min, Value
 from django.db.models.functions import Least
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import for_asyncio
 from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.signals import EventKind
-from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting import release
 from resourcepool.waiting.models import Ticket
 

@@ -9,8 +9,8 @@ from django.db import router
 from django.db.models import Case, Value, When
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool.database.rows import for_update
-from resourcepool.database.short_transactions import run_short_transaction
+from resourcepool.db.rows import for_update
+from resourcepool.db.transactions import run_short_transaction
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.secret import NO_PURPOSE, EncryptedSecret, encrypt
 from resourcepool.events import Sentence, joined, sentence_for

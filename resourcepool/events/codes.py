@@ -116,7 +116,8 @@ TEMPLATES = {
         "%(row)s is locked by session %(session)s from %(client)s, busy; end it with: %(command)s"
     ),
     "locked_by_unseen": _(
-        "%(row)s is locked by a session that this database user is not allowed to see (MariaDB, MySQL: GRANT PROCESS)"
+        "%(row)s is locked by a session that is unknown: several have locked rows, or this database user is not allowed"
+        " to see it (MariaDB, MySQL: GRANT PROCESS)"
     ),
     # Why a queue moved
     "being_removed": _("it is being removed"),

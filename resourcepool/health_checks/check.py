@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from resourcepool.database.batches import batched
+from resourcepool.db.rows import batched
 from resourcepool.events import joined, sentence_for
 from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.health_checks.checker import CheckSettings, Finding, check_settings_of

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from resourcepool import options
-from resourcepool.database import background
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
+from resourcepool.db import background
+from resourcepool.db.threads.wakeup import POLL
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import LeaseLost
 from resourcepool.health_checks.checker import Checker, Finding
 from resourcepool.health_checks.lease import CheckLease
 from resourcepool.resources.state import Verdict
 from resourcepool.text import printable
-from resourcepool.threads.interruptible_sleep import POLL
 
 GRACE = 2.0  # seconds to wait for a check after its timeout
 MAX_TEXT = 150

@@ -13,9 +13,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool.clock import monotonic
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.events import sentence_for
 from resourcepool.health_checks.checker import Finding
 from resourcepool.leases import verbs

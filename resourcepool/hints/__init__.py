@@ -5,14 +5,16 @@ RESOURCEPOOL["HINTS"] selects the service that carries them.
 """
 
 from resourcepool.hints.choice import load
-from resourcepool.hints.expected import expect, forget, notify
 from resourcepool.hints.process import (
     address,
     after_commit,
+    expect,
     flush,
     flush_at_exit,
+    forget,
     is_enabled,
     listen,
+    notify,
     send,
     stop_listening,
 )

@@ -9,7 +9,7 @@ from typing import Any
 from kombu import Connection, Consumer, Exchange, Producer, Queue
 from kombu.exceptions import OperationalError
 
-from resourcepool import dialect
+from resourcepool.db import dialect
 from resourcepool.hints.transport import TIMEOUT, Transport
 
 EXCHANGE = Exchange("resourcepool.hints", type="direct", durable=False)

@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import logging
+import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +14,8 @@ from django.views.decorators.debug import sensitive_variables
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, Hidden, PackageMissing
 from resourcepool.hints.transport import Transport
+
+logger = logging.getLogger(__name__)
 
 NAME = "RESOURCEPOOL['HINTS']"
 ALLOWED = "None, 'postgresql', 'postgresql:<alias in DATABASES>', a Redis URL or the URL of another broker"
@@ -133,3 +137,31 @@ def _problem_of_broker(scheme: str) -> str | None:
     if scheme.lower().split("+")[0] in (name.lower() for name in TRANSPORT_ALIASES):
         return None
     return "unknown kombu broker; use amqp, amqps, sentinel or another one that kombu supports"
+
+
+class Outage:
+    """Consecutive failures. Logs only the type of an error: messages of clients may contain the password."""
+
+    def __init__(self, action: str, *, shortest: float, longest: float) -> None:
+        self._action, self._shortest, self._longest = action, shortest, longest
+        self._pause = 0.0
+
+    def failed(self, choice: Choice, error: Exception) -> float:
+        """Note a failure; return the seconds to pause: exponential back-off with jitter."""
+        if not self._pause:
+            why = str(error) if isinstance(error, BadOption) else type(error).__name__
+            logger.warning(
+                "hints cannot be %s by %s: %s; falling back to polling",
+                self._action,
+                choice.redacted,
+                why,
+            )
+        self._pause = min(max(self._shortest, 2 * self._pause), self._longest)
+        # Jitter: processes must not all reconnect at the same moment.
+        return self._pause * random.uniform(0.5, 1)  # noqa: S311 (jitter)
+
+    def recovered(self, choice: Choice) -> None:
+        """Note a success."""
+        if self._pause:
+            self._pause = 0.0
+            logger.info("hints can be %s by %s again", self._action, choice.redacted)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from resourcepool import dialect
+from resourcepool.db import dialect
 from resourcepool.hints.transport import Transport
 
 PREFIX = "resourcepool_"

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db import connections, router
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
+from resourcepool.db.retry import retrying
 from resourcepool.history.models import MAX_ROW, Event, storable
 from resourcepool.signals import EventKind, RowEvent, is_recorded
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connections
 from django.db.models import Count, Exists, OuterRef, Q
 
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.history.models import MAX_ROW, Event, EventQuerySet, storable
 from resourcepool.signals import EventKind, RowEvent, emit
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from django.db import models
 
-from resourcepool.dialect import DbLater, KeyField, MicrosUntil
+from resourcepool.db.dialect import DbLater, KeyField, MicrosUntil
 from resourcepool.events import SentenceField
 from resourcepool.events.field import valid
 from resourcepool.signals import EventKind

@@ -15,15 +15,15 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool.clock import monotonic
-from resourcepool.database.background import own_connections
-from resourcepool.database.background_thread import HISTORY, Routine, background_thread
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.background import own_connections
+from resourcepool.db.background_thread import HISTORY, Routine, background_thread
+from resourcepool.db.threads.daemon import per_process
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.history.merge import merge_events
 from resourcepool.history.models import Event
 from resourcepool.history.writer import write, write_gap
 from resourcepool.leases.shutdown import at_exit
 from resourcepool.signals import EventKind, RowEvent, exit_hooks, recorders
-from resourcepool.threads.per_process import per_process
 
 EVERY = 5.0  # seconds until an event is written, and after a failure; a longer lease has an event of its acquisition
 SPREAD = 0.5  # an event may be written earlier by this random share, so that processes do not write together

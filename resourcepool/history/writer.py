@@ -10,10 +10,10 @@ from functools import partial
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
 from resourcepool.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.retry import retrying
 from resourcepool.events import sentence_for
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ResourcePoolError

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import IntegerField
 
-from resourcepool import dialect
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import fetch_rows
-from resourcepool.database.where import ANY_ROW, Where
-from resourcepool.dialect import micros
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.dialect import micros
+from resourcepool.db.dialect.statement import ANY_ROW, Where
+from resourcepool.db.retry import fetch_rows
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model, table_of
 from resourcepool.leases.terms import Grant, Request, Terms

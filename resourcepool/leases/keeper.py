@@ -18,26 +18,20 @@ from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Any, Protocol
 
-from resourcepool import dialect
-from resourcepool.database.background import log_errors
-from resourcepool.database.background_thread import (
-    PAUSE_AFTER_FAILURE,
-    RENEWALS,
-    Routine,
-    background_thread,
-)
-from resourcepool.database.batches import batched
-from resourcepool.database.clock import monotonic
-from resourcepool.database.timeouts import watchdog
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.background import log_errors
+from resourcepool.db.background_thread import PAUSE_AFTER_FAILURE, RENEWALS, Routine, background_thread
+from resourcepool.db.rows import batched
+from resourcepool.db.threads.daemon import Daemon, per_process
+from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.timeouts import watchdog
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.renewal import lose, renew_together
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Ending, Terms, Trust
-from resourcepool.threads.daemon import Daemon
-from resourcepool.threads.per_process import per_process
 
 logger = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database import background
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import OpenTransaction, guard_transaction, set_idle_timeout
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db import background
+from resourcepool.db.open_transaction import OpenTransaction, guard_transaction
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseFromAnotherProcess, LeaseLost
 from resourcepool.leases import verbs
@@ -215,7 +215,7 @@ class Lease:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._pid = os.getpid()
         # The row is invisible to the keeper's connection until the commit.
-        self._transaction = self._opened(connection) if connection.atomic_blocks else None
+        self._transaction = OpenTransaction(connection) if connection.atomic_blocks else None
         is_proven = self._transaction is None
         self._trust = Trust(self._terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
         self._is_renewed = True
@@ -225,7 +225,7 @@ class Lease:
     def _renew(self) -> None:
         # The trust of this grant: another thread's ``fix()`` may move the handle to another row meanwhile.
         sent_at, trust, connection = monotonic(), self._trust, self._connection
-        self._transaction = self._opened(connection) if connection.atomic_blocks else None
+        self._transaction = OpenTransaction(connection) if connection.atomic_blocks else None
         with statement_timeout():
             is_held = verbs.renew(connection, self.model, [(self.pk, self.fence)], trust.next_ttl(sent_at))
         if not is_held:
@@ -251,8 +251,6 @@ class Lease:
         state.begin(self)
         try:
             with statement_timeout():
-                if connection.atomic_blocks:
-                    set_idle_timeout(connection, self._terms.ttl)
                 if done := send(connection):
                     self._end(kind, outcome, connection, reason)
         except BaseException:
@@ -265,10 +263,6 @@ class Lease:
         if state.lost is not None:
             raise state.lost.again()
         return done
-
-    def _opened(self, connection: BaseDatabaseWrapper) -> OpenTransaction:
-        set_idle_timeout(connection, self._terms.ttl)
-        return OpenTransaction(connection)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:

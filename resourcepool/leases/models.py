@@ -8,9 +8,9 @@ from django.conf import settings
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.short_transactions import fail_if_locked
-from resourcepool.database.where import Where
-from resourcepool.dialect import DbNow, FenceField
+from resourcepool.db.dialect import DbNow, FenceField
+from resourcepool.db.dialect.statement import Where
+from resourcepool.db.transactions import fail_if_locked
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.text import CharField

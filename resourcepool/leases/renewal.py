@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.background import log_errors
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import unlocked
+from resourcepool.clock import monotonic
+from resourcepool.db.background import log_errors
+from resourcepool.db.retry import retrying
+from resourcepool.db.transactions import unlocked
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Trust

@@ -13,8 +13,8 @@ from typing import Any
 from django.db import connections
 
 from resourcepool import hints
-from resourcepool.database.background import background_paused, log_errors, own_connections
-from resourcepool.database.batches import batched
+from resourcepool.db.background import background_paused, log_errors, own_connections
+from resourcepool.db.rows import batched
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.database.open_transaction import callers_blocks
-from resourcepool.database.retry import fetch_rows
-from resourcepool.database.where import ANY_ROW, Where
-from resourcepool.dialect import KeyField, cached_per_database, micros
+from resourcepool.db import dialect
+from resourcepool.db.dialect import KeyField, cached_per_database, micros
+from resourcepool.db.dialect.statement import ANY_ROW, Where
+from resourcepool.db.open_transaction import callers_blocks
+from resourcepool.db.retry import fetch_rows
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.table import Model, table_of
 

@@ -3,8 +3,8 @@
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.dialect import cached_per_database
+from resourcepool.db import dialect
+from resourcepool.db.dialect import cached_per_database
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import LEASE_COLUMNS, AbstractLease
 

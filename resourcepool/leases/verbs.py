@@ -11,13 +11,13 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.database.rows import for_update
-from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
-from resourcepool.database.where import ANY_ROW, Where
-from resourcepool.dialect import DbNow, micros
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect, transactions
+from resourcepool.db.dialect import DbNow, micros
+from resourcepool.db.dialect.statement import ANY_ROW, Where
+from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.rows import for_update
+from resourcepool.db.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.models import LeaseQuerySet
@@ -96,7 +96,7 @@ def claim_all(
 
     def send() -> list[Grant] | None:
         nonlocal sent_at
-        with dialect.short_transaction(connection):
+        with transactions.short_transaction(connection):
             free = rows_of(connection, model).available().filter(pk__in=pks)
             fences = dict(for_update(free, skip_locked=True).values_list("pk", "fence"))
             if len(fences) < len(pks):
@@ -254,7 +254,7 @@ def _undo_interrupted(
         return
 
     def undo() -> None:
-        with dialect.short_transaction(connection):
+        with transactions.short_transaction(connection):
             # The lock waits for a claim that is still under way.
             rows = for_update(rows_of(connection, model).filter(pk__in=pks))
             held = [

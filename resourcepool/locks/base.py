@@ -10,9 +10,9 @@ from django.db import IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs

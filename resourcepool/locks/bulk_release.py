@@ -12,8 +12,9 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.batches import batched
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched
+from resourcepool.db.threads.sync_async import in_thread
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
@@ -32,7 +33,6 @@ from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import parse_holder
 from resourcepool.signals import EventKind, RowEvent, emit
-from resourcepool.threads.async_threads import in_thread
 from resourcepool.waiting.release import release_many
 
 MODELS: tuple[Any, ...] = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import Mode, for_asyncio
 from resourcepool.exceptions import NotHeld
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
@@ -19,8 +20,6 @@ from resourcepool.locks.lockable import H, Hold, Lockable, LockLease
 from resourcepool.locks.models import AbstractNamed
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.registry import current_owner, is_of_caller
-from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.threads.sync_async import Mode
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket

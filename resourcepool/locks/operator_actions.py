@@ -11,8 +11,8 @@ from typing import Any
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.retry import retrying
-from resourcepool.database.short_transactions import rows_locked
+from resourcepool.db.retry import retrying
+from resourcepool.db.transactions import rows_locked
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs

@@ -11,10 +11,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Min
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import set_idle_timeout
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import FreeRowCache, candidates, claim, claim_first
@@ -23,7 +23,6 @@ from resourcepool.locks.base import Named
 from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import AbstractPermit
 from resourcepool.locks.registry import Key
-from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import release_many
@@ -83,8 +82,6 @@ class PermitLease(LockLease):
         first, until = leases[0], min(lease._trust.until for lease in leases)
         connection = connections[first.using]
         with statement_timeout():
-            if connection.atomic_blocks:
-                set_idle_timeout(connection, first._terms.ttl)
             rows = [(pk, lease.fence) for pk, lease in latest.items()]
             lost = release_many(connection, first.model, rows, trusted_until=until)
         for lease in leases:  # an older grant of a row that was granted to this process again was lost

@@ -8,8 +8,8 @@ import weakref
 from collections import defaultdict
 from typing import Any
 
+from resourcepool.db.threads.daemon import per_process
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
-from resourcepool.threads.per_process import per_process
 
 Key = tuple[Any, str, str]  # model, database, name
 OWNER_MARK = "@"  # precedes the owner's number in a holder

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.database.short_transactions import run_short_transaction
-from resourcepool.dialect import DbNow
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.transactions import run_short_transaction
 from resourcepool.leases import verbs
 from resourcepool.leases.table import table_of
 from resourcepool.locks.models import NUMBER_MARK

@@ -6,9 +6,10 @@ before waiting readers and keeps the permits that become free, so that new reade
 
 from functools import partial
 
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import ensure_row
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import ensure_row
+from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
@@ -18,7 +19,6 @@ from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.locks.rwlock_sides import UPGRADE_PRIORITY, ReadLock, RWPermits, WriteLock
 from resourcepool.options import Seconds
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.lease import delivered, release_quietly
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
+from resourcepool.db.threads.sync_async import Mode
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, UpgradeConflict
 from resourcepool.leases.terms import Request
 from resourcepool.locks.base import TTL
@@ -16,7 +17,6 @@ from resourcepool.locks.models import AbstractPermit, RWLockPermit
 from resourcepool.locks.permits import PermitLease, Permits, TooManyPermits, counted
 from resourcepool.locks.registry import current_owner
 from resourcepool.options import Seconds
-from resourcepool.threads.sync_async import Mode
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_quietly
 

@@ -10,8 +10,9 @@ from typing import ClassVar
 from django.db.models import Count, Q
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, in_thread, run_sync
 from resourcepool.exceptions import NotHeld
 from resourcepool.leases import verbs
 from resourcepool.locks.base import TTL
@@ -21,8 +22,6 @@ from resourcepool.locks.permits import PermitLease, Permits
 from resourcepool.locks.registry import holds, is_of_caller
 from resourcepool.locks.resize import MAX_PERMITS, resize
 from resourcepool.options import Seconds
-from resourcepool.threads.async_threads import for_asyncio, in_thread
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered
 

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django.db.models import BooleanField
 from django.utils.dateparse import parse_datetime
 
-from resourcepool.dialect import aware
+from resourcepool.db.dialect import aware
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.labels import labels_of
 from resourcepool.operations import DurationField, Field, Operation

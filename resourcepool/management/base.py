@@ -16,8 +16,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError, connections
 from django.utils import translation
 
-from resourcepool import dialect
-from resourcepool.dialect import ErrorKind
+from resourcepool.db import dialect
+from resourcepool.db.dialect import ErrorKind
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import host_name

@@ -10,13 +10,13 @@ from rich.console import Group
 from rich.live import Live
 
 from resourcepool import options as checked
+from resourcepool.db.threads.wakeup import interruptible_sleep
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable_lines
 from resourcepool.status.times import local_time
-from resourcepool.threads.interruptible_sleep import interruptible_sleep
 from resourcepool.translation import gettext as _
 
 Report = tuple[Any, Iterable[Any]]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from django.core.management.base import CommandError
 from django.db import connections, router
 
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import Argument, arg, field_values, operation_arguments, yes
 from resourcepool.management.layout import one_line

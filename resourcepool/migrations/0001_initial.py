@@ -4,9 +4,9 @@ import django.core.validators
 import django.db.models.deletion
 from django.db import migrations, models
 
-import resourcepool.database.columns
-import resourcepool.dialect
-import resourcepool.dialect.expressions
+import resourcepool.db.dialect
+import resourcepool.db.dialect.expressions
+import resourcepool.db.dialect.fields
 import resourcepool.encryption.field
 import resourcepool.events.field
 import resourcepool.labels
@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "name",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         max_length=200,
                         primary_key=True,
                         serialize=False,
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
                         default=604800.0,
                         help_text="How long messages are kept.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(1.0),
                             django.core.validators.MaxValueValidator(315360000.0),
                         ],
@@ -89,7 +89,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "name",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         max_length=200,
                         primary_key=True,
                         serialize=False,
@@ -115,7 +115,7 @@ class Migration(migrations.Migration):
                         default=86400.0,
                         help_text="How long finished tasks are kept, so that a rebuild does not add their keys again; failed tasks stay.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(315360000.0),
                         ],
@@ -179,7 +179,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "name",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         max_length=200, primary_key=True, serialize=False, verbose_name="name"
                     ),
                 ),
@@ -240,7 +240,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "name",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         max_length=200, primary_key=True, serialize=False, verbose_name="name"
                     ),
                 ),
@@ -316,7 +316,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "name",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         max_length=200, primary_key=True, serialize=False, verbose_name="name"
                     ),
                 ),
@@ -336,7 +336,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(max_length=100, unique=True, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(max_length=100, unique=True, verbose_name="name")),
                 (
                     "strategy",
                     resourcepool.text.CharField(
@@ -355,7 +355,7 @@ class Migration(migrations.Migration):
                         default=1.0,
                         help_text="How often a server sends a heartbeat and checks for changes.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.1),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -368,7 +368,7 @@ class Migration(migrations.Migration):
                         default=6.0,
                         help_text="A server with no heartbeat for this long loses its queues; at least two heartbeats.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.1),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -381,7 +381,7 @@ class Migration(migrations.Migration):
                         default=0.2,
                         help_text="Minimum time between two checks for changes by one server.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.01),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -394,7 +394,7 @@ class Migration(migrations.Migration):
                         default=60.0,
                         help_text="How long a server may keep working on a queue that is being handed over; then it is taken over.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.1),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -434,7 +434,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "writer",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         editable=False, max_length=32, primary_key=True, serialize=False, verbose_name="writer"
                     ),
                 ),
@@ -442,7 +442,7 @@ class Migration(migrations.Migration):
                 (
                     "at",
                     models.DateTimeField(
-                        default=resourcepool.dialect.expressions.DbNow, editable=False, verbose_name="at"
+                        default=resourcepool.db.dialect.expressions.DbNow, editable=False, verbose_name="at"
                     ),
                 ),
             ],
@@ -486,7 +486,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "name",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         max_length=200, primary_key=True, serialize=False, verbose_name="name"
                     ),
                 ),
@@ -542,7 +542,7 @@ class Migration(migrations.Migration):
                         default=10.0,
                         help_text="Time before each retry; later tasks of the lane wait, too.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -579,7 +579,7 @@ class Migration(migrations.Migration):
                         default=15.0,
                         help_text="How long after a consumer crashes another one takes the lead.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(1.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -592,7 +592,7 @@ class Migration(migrations.Migration):
                         default=0.0,
                         help_text="Extra time before a new leader begins, unless the last one resigned.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -605,7 +605,7 @@ class Migration(migrations.Migration):
                         default=604800.0,
                         help_text="How long finished tasks and their keys are kept, except dead letters; 0: deleted once done.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(315360000.0),
                         ],
@@ -665,7 +665,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "name",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         max_length=200, primary_key=True, serialize=False, verbose_name="name"
                     ),
                 ),
@@ -701,7 +701,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "name",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         max_length=100,
                         primary_key=True,
                         serialize=False,
@@ -750,7 +750,7 @@ class Migration(migrations.Migration):
                         default=30.0,
                         help_text="How long after its handler's process crashes a timer fires again.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(1.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -775,7 +775,7 @@ class Migration(migrations.Migration):
                         default=10.0,
                         help_text="Time before the first retry; it doubles for each further one.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -800,7 +800,7 @@ class Migration(migrations.Migration):
                         default=86400.0,
                         help_text="How long finished timers are kept, except failed ones; 0: deleted once done.",
                         validators=[
-                            resourcepool.database.columns.check_finite,
+                            resourcepool.db.dialect.fields.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(315360000.0),
                         ],
@@ -848,11 +848,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "key",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         editable=False, max_length=220, primary_key=True, serialize=False, verbose_name="key"
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(editable=False, max_length=200, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(editable=False, max_length=200, verbose_name="name")),
             ],
             options={
                 "verbose_name": "barrier",
@@ -896,11 +896,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "key",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         editable=False, max_length=220, primary_key=True, serialize=False, verbose_name="key"
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(editable=False, max_length=200, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(editable=False, max_length=200, verbose_name="name")),
             ],
             options={
                 "verbose_name": "condition",
@@ -948,7 +948,7 @@ class Migration(migrations.Migration):
                         verbose_name="holder",
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(max_length=200, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(max_length=200, verbose_name="name")),
                 (
                     "dispenser",
                     models.ForeignKey(
@@ -987,12 +987,12 @@ class Migration(migrations.Migration):
                         verbose_name="outcome",
                     ),
                 ),
-                ("key", resourcepool.dialect.KeyField(max_length=200, verbose_name="key")),
+                ("key", resourcepool.db.dialect.KeyField(max_length=200, verbose_name="key")),
                 (
                     "score",
                     models.FloatField(
                         help_text="The lowest score is handed out first.",
-                        validators=[resourcepool.database.columns.check_finite],
+                        validators=[resourcepool.db.dialect.fields.check_finite],
                         verbose_name="score",
                     ),
                 ),
@@ -1020,7 +1020,9 @@ class Migration(migrations.Migration):
                 (
                     "added_at",
                     models.DateTimeField(
-                        default=resourcepool.dialect.expressions.DbNow, editable=False, verbose_name="added at"
+                        default=resourcepool.db.dialect.expressions.DbNow,
+                        editable=False,
+                        verbose_name="added at",
                     ),
                 ),
                 ("assigned_at", models.DateTimeField(editable=False, null=True, verbose_name="assigned at")),
@@ -1102,8 +1104,8 @@ class Migration(migrations.Migration):
                         verbose_name="event",
                     ),
                 ),
-                ("pool", resourcepool.dialect.KeyField(max_length=150, verbose_name="pool")),
-                ("row", resourcepool.dialect.KeyField(max_length=220, verbose_name="resource")),
+                ("pool", resourcepool.db.dialect.KeyField(max_length=150, verbose_name="pool")),
+                ("row", resourcepool.db.dialect.KeyField(max_length=220, verbose_name="resource")),
                 ("fence", models.BigIntegerField(default=0, verbose_name="fence")),
                 ("holder", resourcepool.text.CharField(default="", max_length=200, verbose_name="holder")),
                 ("actor", resourcepool.text.CharField(default="", max_length=150, verbose_name="by")),
@@ -1144,7 +1146,7 @@ class Migration(migrations.Migration):
                 (
                     "published_at",
                     models.DateTimeField(
-                        default=resourcepool.dialect.expressions.DbNow,
+                        default=resourcepool.db.dialect.expressions.DbNow,
                         editable=False,
                         verbose_name="published at",
                     ),
@@ -1182,10 +1184,10 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("queue_group", resourcepool.dialect.KeyField(max_length=100, verbose_name="queue group")),
+                ("queue_group", resourcepool.db.dialect.KeyField(max_length=100, verbose_name="queue group")),
                 ("generation", models.BigIntegerField(verbose_name="generation")),
                 ("queue_pk", models.BigIntegerField()),
-                ("queue_id", resourcepool.dialect.KeyField(max_length=100, verbose_name="queue")),
+                ("queue_id", resourcepool.db.dialect.KeyField(max_length=100, verbose_name="queue")),
                 (
                     "what",
                     resourcepool.text.CharField(
@@ -1349,7 +1351,7 @@ class Migration(migrations.Migration):
                         verbose_name="scheme",
                     ),
                 ),
-                ("host", resourcepool.dialect.KeyField(max_length=253, verbose_name="host")),
+                ("host", resourcepool.db.dialect.KeyField(max_length=253, verbose_name="host")),
                 (
                     "port",
                     models.PositiveIntegerField(
@@ -1362,7 +1364,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "username",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         blank=True, default="", max_length=200, verbose_name="user name"
                     ),
                 ),
@@ -1428,11 +1430,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "key",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         editable=False, max_length=220, primary_key=True, serialize=False, verbose_name="key"
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(editable=False, max_length=200, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(editable=False, max_length=200, verbose_name="name")),
                 ("in_service", models.BooleanField(default=True, editable=False, verbose_name="in service")),
             ],
             options={
@@ -1454,7 +1456,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("pool", resourcepool.dialect.KeyField(max_length=150, verbose_name="pool")),
+                ("pool", resourcepool.db.dialect.KeyField(max_length=150, verbose_name="pool")),
                 ("minute", models.DateTimeField(verbose_name="minute")),
                 ("free", models.PositiveIntegerField(default=0, verbose_name="free")),
                 ("leased", models.PositiveIntegerField(default=0, verbose_name="leased")),
@@ -1525,11 +1527,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "key",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         editable=False, max_length=220, primary_key=True, serialize=False, verbose_name="key"
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(editable=False, max_length=200, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(editable=False, max_length=200, verbose_name="name")),
                 ("in_service", models.BooleanField(default=True, editable=False, verbose_name="in service")),
             ],
             options={
@@ -1580,7 +1582,7 @@ class Migration(migrations.Migration):
                         verbose_name="holder",
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(max_length=100, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(max_length=100, verbose_name="name")),
                 (
                     "weight",
                     models.PositiveIntegerField(
@@ -1641,7 +1643,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("queue_id", resourcepool.dialect.KeyField(max_length=100, verbose_name="queue")),
+                ("queue_id", resourcepool.db.dialect.KeyField(max_length=100, verbose_name="queue")),
                 (
                     "parameter",
                     resourcepool.text.TextField(
@@ -1664,7 +1666,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "pin",
-                    resourcepool.dialect.KeyField(
+                    resourcepool.db.dialect.KeyField(
                         blank=True,
                         default="",
                         help_text="A server's name.",
@@ -1755,7 +1757,7 @@ class Migration(migrations.Migration):
                         verbose_name="holder",
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(max_length=200, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(max_length=200, verbose_name="name")),
                 ("is_durable", models.BooleanField(default=True, editable=False, verbose_name="durable")),
                 (
                     "cursor",
@@ -1848,8 +1850,8 @@ class Migration(migrations.Migration):
                         verbose_name="outcome",
                     ),
                 ),
-                ("key", resourcepool.dialect.KeyField(max_length=200, verbose_name="key")),
-                ("type", resourcepool.dialect.KeyField(max_length=100, verbose_name="type")),
+                ("key", resourcepool.db.dialect.KeyField(max_length=200, verbose_name="key")),
+                ("type", resourcepool.db.dialect.KeyField(max_length=100, verbose_name="type")),
                 (
                     "params",
                     resourcepool.text.TextField(
@@ -1858,18 +1860,20 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "lane",
-                    resourcepool.dialect.KeyField(blank=True, default="", max_length=200, verbose_name="lane"),
+                    resourcepool.db.dialect.KeyField(
+                        blank=True, default="", max_length=200, verbose_name="lane"
+                    ),
                 ),
                 (
                     "task_time",
                     models.DateTimeField(
-                        default=resourcepool.dialect.expressions.DbNow, verbose_name="task time"
+                        default=resourcepool.db.dialect.expressions.DbNow, verbose_name="task time"
                     ),
                 ),
                 (
                     "submitted_at",
                     models.DateTimeField(
-                        default=resourcepool.dialect.expressions.DbNow,
+                        default=resourcepool.db.dialect.expressions.DbNow,
                         editable=False,
                         verbose_name="submitted at",
                     ),
@@ -1961,7 +1965,7 @@ class Migration(migrations.Migration):
                         verbose_name="holder",
                     ),
                 ),
-                ("pool", resourcepool.dialect.KeyField(editable=False, max_length=255, verbose_name="pool")),
+                ("pool", resourcepool.db.dialect.KeyField(editable=False, max_length=255, verbose_name="pool")),
                 (
                     "selector",
                     resourcepool.text.TextField(default="{}", editable=False, verbose_name="selector"),
@@ -2070,7 +2074,7 @@ class Migration(migrations.Migration):
                         verbose_name="outcome",
                     ),
                 ),
-                ("name", resourcepool.dialect.KeyField(max_length=200, verbose_name="name")),
+                ("name", resourcepool.db.dialect.KeyField(max_length=200, verbose_name="name")),
                 (
                     "payload",
                     resourcepool.text.TextField(
@@ -2144,7 +2148,7 @@ class Migration(migrations.Migration):
                 (
                     "scheduled_at",
                     models.DateTimeField(
-                        default=resourcepool.dialect.expressions.DbNow,
+                        default=resourcepool.db.dialect.expressions.DbNow,
                         editable=False,
                         verbose_name="scheduled at",
                     ),

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from concurrent.futures import Future, wait
 from typing import Any
 
-from resourcepool.database import background
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
+from resourcepool.db import background
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.health_checks.check import CheckOptions, Tally, check
 from resourcepool.translation import gettext as _

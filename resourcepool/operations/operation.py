@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
 
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import ResourcePoolError, RowLocked
 from resourcepool.operations.applied import Applied
 from resourcepool.operations.fields import Field

@@ -8,10 +8,9 @@ from django.db import IntegrityError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.constants import OnConflict
 
-from resourcepool import dialect
-from resourcepool.database.open_transaction import set_idle_timeout
-from resourcepool.database.retry import retrying
-from resourcepool.database.short_transactions import fail_if_locked
+from resourcepool.db import dialect
+from resourcepool.db.retry import retrying
+from resourcepool.db.transactions import fail_if_locked
 from resourcepool.encryption.secret import EncryptedSecret, Purpose, encrypt
 from resourcepool.exceptions import DatabaseUnavailable, SecretUnreadable
 from resourcepool.proxies.fields import IDENTITY, import_refused
@@ -244,7 +243,6 @@ def apply_plan(plan: ImportPlan, using: str, reason: str, progress: ProgressCall
 
     def send() -> int:
         with fail_if_locked(using):
-            set_idle_timeout(connection)
             for batch in _batches(plan.new, "stored", progress):
                 upsert(connection, batch)
             for writes_password, updates in plan.updates.items():

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from django.db import connections
 
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.encryption.secret import clear_frame_variables
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import ImportRefused

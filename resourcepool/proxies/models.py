@@ -8,7 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool.dialect import KeyField
+from resourcepool.db.dialect import KeyField
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.events import localized
 from resourcepool.proxies import fields

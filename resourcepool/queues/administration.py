@@ -15,9 +15,9 @@ from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from resourcepool import options
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.database.short_transactions import row_locked
-from resourcepool.dialect import DbMicros, DbNow
+from resourcepool.db.dialect import DbMicros, DbNow
+from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.transactions import row_locked
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.labels import join_names, labels_of

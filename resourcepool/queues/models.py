@@ -5,13 +5,12 @@ from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import connections, models, router
+from django.db import models, router
 from django.db.models import F
 
-from resourcepool.database.columns import seconds
-from resourcepool.database.open_transaction import set_idle_timeout
-from resourcepool.database.short_transactions import fail_if_locked
-from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
+from resourcepool.db.dialect import DbNow, FenceField, KeyField, MicrosUntil
+from resourcepool.db.dialect.fields import seconds
+from resourcepool.db.transactions import fail_if_locked
 from resourcepool.events import SentenceField
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
@@ -105,7 +104,6 @@ class QueueGroup(PlannerColumnsModel):
             return
         row = QueueGroup.objects.using(using).filter(pk=self.pk)
         with fail_if_locked(using):
-            set_idle_timeout(connections[using])
             # An UPDATE first, as in every change of the queues, locks the row; the servers notice the generation.
             following = F("generation") + 1
             is_shorter = row.filter(handover_timeout__gt=self.handover_timeout).update(generation=following)

@@ -9,7 +9,7 @@ from django.db import router
 from django.db.models import Q
 
 from resourcepool import options
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.labels import MAX_LISTED, join_names

@@ -12,11 +12,10 @@ from django.db import connections, models
 from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from resourcepool import dialect
-from resourcepool.database.batches import batched
-from resourcepool.database.rows import for_update
-from resourcepool.database.short_transactions import run_short_transaction
-from resourcepool.dialect import SHORT_LOCK_WAIT, DbLater, DbNow, MicrosUntil
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.db.rows import batched, for_update
+from resourcepool.db.transactions import SHORT_LOCK_WAIT, run_short_transaction
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server

@@ -12,9 +12,9 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connections
 from django.db.models import AutoField, JSONField, Q, UniqueConstraint
 
-from resourcepool.database.batches import batched
-from resourcepool.database.retry import retrying
-from resourcepool.database.short_transactions import fail_if_locked
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched
+from resourcepool.db.transactions import fail_if_locked
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.events import Sentence
 from resourcepool.exceptions import ImportRefused

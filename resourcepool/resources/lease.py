@@ -9,10 +9,11 @@ from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import ASYNC, in_thread, run_sync
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
@@ -25,8 +26,6 @@ from resourcepool.options import Seconds
 from resourcepool.resources.state import MAX_REASON, QuarantinePolicy, next_strikes, quarantine_seconds
 from resourcepool.resources.strategy import LastHeld
 from resourcepool.signals import EventKind
-from resourcepool.threads.async_threads import in_thread
-from resourcepool.threads.sync_async import ASYNC, run_sync
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import Source

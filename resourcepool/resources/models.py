@@ -7,7 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.where import Where
+from resourcepool.db.dialect.statement import Where
 from resourcepool.events import SentenceField
 from resourcepool.leases.models import AbstractLease
 from resourcepool.resources import selectors

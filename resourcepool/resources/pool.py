@@ -12,8 +12,9 @@ from django.utils.asyncio import async_unsafe
 
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting, refuse_unknown_settings
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.threads.sync_async import ASYNC, USE_ASYNC, run_sync
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
@@ -34,7 +35,6 @@ from resourcepool.resources.requests import (
 )
 from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.source import PoolSource
-from resourcepool.threads.sync_async import ASYNC, USE_ASYNC, run_sync
 from resourcepool.waiting.acquire import acquire, acquire_now, wait_for
 from resourcepool.waiting.lease import claim, delivered, make_handles
 

@@ -8,11 +8,10 @@ from typing import Any, Self
 from django.db import connections, models, transaction
 
 from resourcepool import options
-from resourcepool.database.batches import batched
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.database.rows import for_update
-from resourcepool.database.short_transactions import change_skipping_locked, run_short_transaction
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.rows import batched, for_update
+from resourcepool.db.transactions import change_skipping_locked, run_short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs

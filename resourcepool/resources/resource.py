@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Generic, cast
 from django.db import connections
 
 from resourcepool import options
+from resourcepool.db.threads.sync_async import run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.resources.lease import M, ResourceLease
 from resourcepool.resources.models import AbstractResource
-from resourcepool.threads.sync_async import run_sync
 from resourcepool.waiting.acquire import acquire
 
 logger = logging.getLogger(__name__)

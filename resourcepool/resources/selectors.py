@@ -14,7 +14,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections
 from django.db.models import Field, JSONField, Model, Q
 
-from resourcepool.database.where import Where
+from resourcepool.db.dialect.statement import Where
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden

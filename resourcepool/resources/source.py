@@ -9,9 +9,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Q
 
 from resourcepool.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import FreeRowCache, claim_first

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.where import Where
+from resourcepool.db.dialect.statement import Where
 from resourcepool.leases.free_rows import candidates
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Request

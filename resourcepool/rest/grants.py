@@ -15,10 +15,11 @@ from django.core import signing
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import run_sync
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, Hidden, LeaseLost
 from resourcepool.leases import shutdown, verbs
@@ -33,7 +34,6 @@ from resourcepool.rest.holder_names import HolderName
 from resourcepool.rest.limits import Quota
 from resourcepool.signals import EventKind
 from resourcepool.status.snapshots import as_data, fetch_all
-from resourcepool.threads.sync_async import run_sync
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import Source

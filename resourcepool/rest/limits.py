@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connections
 
 from resourcepool.conf import rest_limits
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request as LeaseRequest

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import OPERATIONS, DurationField, Field, Operation
 from resourcepool.resources.registry import select_resources

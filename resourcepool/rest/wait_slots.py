@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from rest_framework.request import Request
 
 from resourcepool.conf import rest_waits
+from resourcepool.db.threads.daemon import per_process
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases.terms import Request as LeaseRequest
 from resourcepool.rest.errors import retry_delay
-from resourcepool.threads.per_process import per_process
 
 
 class TooManyWait(AcquireTimeout):

@@ -9,10 +9,10 @@ from django.db import DatabaseError, InterfaceError, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool import dialect
-from resourcepool.database.timeouts import StatementAttempt, statement_timeout
-from resourcepool.dialect import KeyField
-from resourcepool.dialect.inspection import TableFacts, inspector
+from resourcepool.db import dialect
+from resourcepool.db.dialect import KeyField
+from resourcepool.db.inspection import TableFacts, inspector
+from resourcepool.db.timeouts import StatementAttempt, statement_timeout
 from resourcepool.leases.table import Model, inherited_from
 from resourcepool.models import AbstractLease, AbstractResource
 from resourcepool.safety.problem import Problem, problem

@@ -13,9 +13,9 @@ from uuid import UUID
 from django.db import DatabaseError, InterfaceError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.database.where import ANY_ROW
-from resourcepool.dialect.inspection import QueryPlan, inspector
+from resourcepool.db import dialect
+from resourcepool.db.dialect.statement import ANY_ROW
+from resourcepool.db.inspection import QueryPlan, inspector
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import free_rows, verbs
 from resourcepool.leases.table import Model

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
-from resourcepool import dialect
 from resourcepool.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.retry import retrying
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import default_holder

@@ -20,7 +20,14 @@ _SQLITE = (
     'Set OPTIONS: {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;'
     ' PRAGMA synchronous=FULL;"} for this database.'
 )
-_KEY_FIELD = "Make it a resourcepool.dialect.KeyField and migrate."
+_POSTGRESQL = (
+    'Set OPTIONS: {"connect_timeout": 5, "tcp_user_timeout": 10_000, "keepalives_idle": 10, "options":'
+    ' "-c lock_timeout=5s -c idle_in_transaction_session_timeout=60s"} for this database.'
+)
+_KEEPS_LOCKS = (
+    "%(fact)s is %(value)s s (0: no limit): a host that vanishes in guard() keeps its rows locked this long."
+)
+_KEY_FIELD = "Make it a resourcepool.db.dialect.KeyField and migrate."
 _FOLDED = 'The column compares by %(collation)s: "Jobs" and "jobs" can be the same key.'
 
 # Warnings that are as unsafe as errors.
@@ -155,11 +162,12 @@ TEXTS = {
     ),
     "W012": Text(
         f"innodb_lock_wait_timeout is %(value)s s: {_STUCK}",
-        'Set OPTIONS: {"init_command": "SET innodb_lock_wait_timeout = 5"} for this database.',
+        'Set OPTIONS: {"init_command": "SET innodb_lock_wait_timeout = 5"} for this database, or add it to the SET that'
+        " is there.",
     ),
     "W012 lock_timeout": Text(
         f"lock_timeout is %(value)s s (0: no limit): {_STUCK}",
-        'Set OPTIONS: {"options": "-c lock_timeout=5s"} for this database.',
+        _POSTGRESQL,
     ),
     "W013": Text(
         "DISABLE_SERVER_SIDE_CURSORS suggests a pooler in transaction mode: it passes the session settings of the"
@@ -170,6 +178,29 @@ TEXTS = {
         "The connection goes through a pooler in transaction mode: limits that background threads set for their"
         " sessions (statement_timeout, lock_timeout, idle_in_transaction_session_timeout) reach all its other clients.",
         "Connect directly, or through a pooler in session mode (PgBouncer: pool_mode = session).",
+    ),
+    "W042": Text(
+        'OPTIONS has no "%(fact)s": a network that drops connections silently makes calls wait without a limit.',
+        _POSTGRESQL,
+    ),
+    "W042 connect_timeout": Text(
+        'OPTIONS has no "%(fact)s": while the database server does not answer, calls wait long for a connection.',
+        'Add "connect_timeout": 5 to OPTIONS of this database.',
+    ),
+    "W042 read_timeout": Text(
+        'OPTIONS has no "%(fact)s": if the database server freezes, or the network drops connections silently, calls'
+        " wait without a limit, whatever the timeout of acquire().",
+        'Add "read_timeout": 30, "write_timeout": 30 to OPTIONS of this database: longer than its longest statement.',
+    ),
+    "W043": Text(_KEEPS_LOCKS, _POSTGRESQL),
+    "W043 idle_transaction_timeout": Text(
+        _KEEPS_LOCKS,
+        'Set OPTIONS: {"init_command": "SET innodb_lock_wait_timeout = 5, idle_transaction_timeout = 60"} for this'
+        " database.",
+    ),
+    "W043 wait_timeout": Text(
+        _KEEPS_LOCKS,
+        'Set OPTIONS: {"init_command": "SET innodb_lock_wait_timeout = 5, wait_timeout = 600"} for this database.',
     ),
     "W014": Text(
         'Transactions that read before they write fail at once with "database is locked", whatever the timeout.',

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from resourcepool.safety.problem import Problem, problem
 
 MAX_LOCK_WAIT = 10  # seconds
+MAX_IDLE = 600  # seconds
 MIN_BUSY_TIMEOUT = 5  # seconds
 PAGE_SIZE = 16_384  # bytes; with smaller pages the entries of an index are shorter
 RELAXED = ("read committed", "read uncommitted")
@@ -37,6 +38,10 @@ def _is_off(value: str) -> bool:
     return value == "off"
 
 
+def _is_long_idle(seconds: float) -> bool:
+    return seconds == 0 or seconds > MAX_IDLE
+
+
 RULES = (
     Rule("W010", "TEST MIRROR", bool),
     Rule("E007", "read_only", bool),
@@ -57,7 +62,14 @@ RULES = (
     Rule("E018", "character_set_client", lambda name: name != "utf8mb4"),
     Rule("W038", "character_set_database", lambda name: name != "utf8mb4"),
     Rule("W012", "innodb_lock_wait_timeout", lambda seconds: seconds > MAX_LOCK_WAIT),
+    Rule("W042", "connect_timeout", not_),
+    Rule("W042", "read_timeout", not_),
+    Rule("W043", "idle_transaction_timeout", _is_long_idle),
+    Rule("W043", "wait_timeout", _is_long_idle),
     # PostgreSQL
+    Rule("W042", "tcp_user_timeout", not_),
+    Rule("W042", "keepalives_idle", not_),
+    Rule("W043", "idle_in_transaction_session_timeout", _is_long_idle),
     Rule("W007", "synchronous_commit", _is_off),
     Rule("W008", "fsync", _is_off),
     Rule("W008", "full_page_writes", _is_off),

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils.functional import Promise
 
-from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.db.dialect import DbLater, MicrosUntil
 from resourcepool.history.models import ACQUISITION, Event, Sample
 from resourcepool.signals import EventKind
 from resourcepool.status.snapshots import fetch_all

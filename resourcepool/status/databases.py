@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from django.db import connections, router
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect.inspection import inspector
+from resourcepool.db.inspection import inspector
+from resourcepool.db.retry import retrying
 from resourcepool.jobs import Job
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.alarm import ABOUT_DATABASES, Alarm, AlarmKind

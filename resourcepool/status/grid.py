@@ -10,7 +10,7 @@ from django.db import connections
 from django.db.models import CharField, DateTimeField, F, FloatField, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.leases import verbs
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.selectors import selectable

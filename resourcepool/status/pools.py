@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django.db import connections
 from django.db.models import BooleanField, Case, CharField, Count, ExpressionWrapper, F, Min, Q, Value, When
 
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.resources.registry import resource_models

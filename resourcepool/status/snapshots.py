@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from django.db import DatabaseError, connections
 from django.db.models import FloatField, Model
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import NotMigrated, ResourcePoolError
 from resourcepool.status.times import with_zone
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db import router
 
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.history.models import MAX_ACTOR, MAX_ROW, Event, storable
 from resourcepool.signals import EventKind, alarm_snoozed
 from resourcepool.status.snapshots import fetch_all

@@ -9,8 +9,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, When
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.retry import retrying
 from resourcepool.events import Sentence, joined, localized
 from resourcepool.exceptions import BadOption
 from resourcepool.status.badge import WORKING, Badge, Level

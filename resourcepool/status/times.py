@@ -5,7 +5,7 @@ import datetime
 from django.db import connections, router
 from django.utils import timezone
 
-from resourcepool.dialect import from_columns
+from resourcepool.db.dialect import from_columns
 from resourcepool.history.models import Event
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_noop

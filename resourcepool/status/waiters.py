@@ -9,8 +9,8 @@ from django.core.exceptions import FieldError, ValidationError
 from django.db import connections
 from django.db.models import Count, F, Min, Q
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import selector_filter
 from resourcepool.resources.state import State

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Avg, Q
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.history.models import Sample
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using

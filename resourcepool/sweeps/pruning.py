@@ -11,11 +11,11 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 
 from resourcepool import options
 from resourcepool.conf import setting
-from resourcepool.database.receipts import KEPT, Receipt
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import for_update
-from resourcepool.database.short_transactions import run_short_transaction
-from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.db.dialect import DbLater, MicrosUntil
+from resourcepool.db.receipts import KEPT, Receipt
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import for_update
+from resourcepool.db.transactions import run_short_transaction
 from resourcepool.exceptions import RowLocked
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs import PRUNE

@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.db import connections, router, transaction
 
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.health_checks.checker import check_intervals

@@ -10,8 +10,8 @@ from django.db import IntegrityError, connections, router, transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.utils import translation
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil, read_clock
+from resourcepool.db.dialect import MicrosUntil, read_clock
+from resourcepool.db.retry import retrying
 from resourcepool.elections.models import election_models
 from resourcepool.elections.term import Term
 from resourcepool.events import joined, sentence_for

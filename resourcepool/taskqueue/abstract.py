@@ -13,12 +13,12 @@ from django.apps import apps
 from django.db import IntegrityError, connections, models, transaction
 from django.db.models import F, Value
 
-from resourcepool import dialect
-from resourcepool.database.batches import batched
-from resourcepool.database.columns import seconds, whole
-from resourcepool.database.retry import retrying
-from resourcepool.database.where import Where
-from resourcepool.dialect import DbNow
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.dialect.fields import seconds, whole
+from resourcepool.db.dialect.statement import Where
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched
 from resourcepool.events import Sentence, SentenceField, sentence_for
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit

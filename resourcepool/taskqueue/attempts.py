@@ -11,8 +11,8 @@ from django.db import connections
 from django.db.models import F, Q, Value, Window
 from django.db.models.functions import FirstValue, RowNumber
 
-from resourcepool import dialect
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbNow, MicrosUntil
 from resourcepool.leases.statements import NOW, Held, Sql, change
 from resourcepool.leases.table import table_of
 from resourcepool.options import DAY

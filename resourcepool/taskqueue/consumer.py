@@ -9,8 +9,8 @@ from django.db import connections, router
 from django.utils import translation
 
 from resourcepool import hints, options
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.db import dialect
+from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.events import sentence_for
 from resourcepool.taskqueue.policy import GIVEN_BACK, Result
 from resourcepool.taskqueue.running_task import Attempt, failure_result

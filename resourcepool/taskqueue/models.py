@@ -6,8 +6,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import OuterRef, Q, Subquery
 
-from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbNow, KeyField, NullInOrder
+from resourcepool.db.dialect import DbNow, KeyField, NullInOrder
+from resourcepool.db.dialect.fields import seconds, whole
 from resourcepool.elections.models import AbstractElection
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Self
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import F
 
-from resourcepool import dialect, options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import guard_transaction, set_idle_timeout
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import ErrorKind
+from resourcepool import options
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.dialect import ErrorKind
+from resourcepool.db.open_transaction import guard_transaction
+from resourcepool.db.retry import retrying
 from resourcepool.elections.term import Term
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
@@ -158,7 +159,6 @@ class RunningTask(Attempt):
         """
         using = self.lease.using
         with guard_transaction(using, self.ensure_held, "task"):
-            set_idle_timeout(connections[using], self.lease._terms.ttl)
             self._write(holder=F("holder"))
         yield self
 

@@ -11,10 +11,10 @@ from typing import TypeVar
 from django.db import connections, transaction
 from django.utils import translation
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.elections.term import Term
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from django.db import connections, router
 
 from resourcepool import hints, options
-from resourcepool.database.batches import batches
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.database.rows import insert_many
-from resourcepool.dialect import DbNow, in_columns
+from resourcepool.db.dialect import DbNow, in_columns
+from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.rows import batches, insert_many
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue.abstract import CHUNK, existing_names
 from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Generic, Never
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.clock import monotonic
+from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.options import Seconds

@@ -16,13 +16,13 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import refuse_open_transaction
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.threads.sync_async import Mode, never
+from resourcepool.db.threads.wakeup import periodic_wakeup
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, Request, default_holder
-from resourcepool.threads.async_wakeup import periodic_wakeup
-from resourcepool.threads.sync_async import Mode, never
 from resourcepool.waiting import assignment, tickets
 from resourcepool.waiting.lease import NoneFree, Source, can_wait, claim, limited, make_handles, release_quietly
 from resourcepool.waiting.pacing import FIRST_IN_LINE

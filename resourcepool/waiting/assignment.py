@@ -13,9 +13,9 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.free_rows import MAX_FREE_ROWS, FreeRows, read_free_rows
 from resourcepool.leases.table import Model

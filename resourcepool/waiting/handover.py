@@ -6,10 +6,11 @@ from typing import Any
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect, hints
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import fetch_rows
-from resourcepool.dialect import RowUpdate, cached_per_database
+from resourcepool import hints
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.dialect import RowUpdate, cached_per_database
+from resourcepool.db.retry import fetch_rows
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting import tickets

@@ -4,14 +4,15 @@ import logging
 import weakref
 from asyncio import AbstractEventLoop as Loop
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
@@ -108,7 +109,7 @@ def claim(
         return make_handles(source, connection.alias, request, grants, loop)
 
 
-def limited(request: Request) -> statement_timeout:
+def limited(request: Request) -> AbstractContextManager[None]:
     """Limit statements, so that none delays the caller much beyond its timeout."""
     return statement_timeout(min(STATEMENT_TIMEOUT, request.timeout + TIMEOUT_GRACE))
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, margin
 from resourcepool.waiting import tickets

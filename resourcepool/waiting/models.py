@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from django.db import models
 
-from resourcepool.dialect import KeyField
+from resourcepool.db.dialect import KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.text import CharField, TextField
 from resourcepool.translation import gettext_lazy as _

@@ -14,18 +14,19 @@ from functools import partial
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect, hints
+from resourcepool import hints
+from resourcepool.clock import monotonic
 from resourcepool.conf import ticket_ttl
-from resourcepool.database.background import log_errors, own_connections
-from resourcepool.database.clock import monotonic
-from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
-from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.db import dialect
+from resourcepool.db.background import log_errors, own_connections
+from resourcepool.db.loop import PAUSE_AFTER_FAILURE, Loop
+from resourcepool.db.threads.sync_async import never
+from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.table import Model
-from resourcepool.threads.sync_async import never
 from resourcepool.waiting import tickets
 from resourcepool.waiting.look import (
     DUE,

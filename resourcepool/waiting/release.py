@@ -9,11 +9,12 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q
 
-from resourcepool import dialect
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.database.where import Where
-from resourcepool.dialect import DbNow, short_transaction
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.dialect.statement import Where
+from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.transactions import short_transaction
 from resourcepool.leases import verbs
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect, hints
+from resourcepool import hints
+from resourcepool.clock import monotonic
 from resourcepool.conf import ticket_ttl
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import Unsettled, fetch_rows, retrying
-from resourcepool.dialect import DbLater, cached_per_database, micros
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbLater, cached_per_database, micros
+from resourcepool.db.retry import Unsettled, fetch_rows, retrying
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Request
 from resourcepool.waiting.models import Ticket, line_name

@@ -11,7 +11,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.test import Client, RequestFactory
 
 from resourcepool.admin import ResourceAdmin
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.history.models import Dashboard
 from resourcepool.models import Proxy
 from tests.admin.conftest import event, sign_in

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import ResourceAdmin, paging
 from resourcepool.admin.paging import CappedCount, CappedPaginator
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind

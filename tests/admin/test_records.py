@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from resourcepool.admin import event_filters
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Event, Job, Proxy, Ticket
 from resourcepool.signals import EventKind
 from tests.admin.conftest import event, sign_in, text

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import NewTask, submit_many
 from tests.app.rows import change, granted

@@ -4,7 +4,7 @@ import uuid
 
 from django.db import models
 
-from resourcepool.dialect import KeyField
+from resourcepool.db.dialect import KeyField
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.models import AbstractLease, AbstractResource, Pool
 

@@ -9,8 +9,8 @@ from django.apps import apps
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.where import ANY_ROW, Where
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.db.dialect.statement import ANY_ROW, Where
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import Permission, User
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Job, Proxy, Queue, QueueGroup, Sample, Server
 from resourcepool.queues import administration, reassignment
 from resourcepool.resources.queryset import ResourceQuerySet

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Dispenser, DispenserTask, Stream, Task, Timer, TimerNode, Topic
 from resourcepool.taskqueue import NewTask, TaskDispenser, submit_many
 

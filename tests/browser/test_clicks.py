@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy, Stream, Task
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue import NewTask, submit_many

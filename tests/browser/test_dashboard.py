@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Proxy, Sample
 from tests.app.rows import hold, new, several
 from tests.browser.server import work

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Event, Proxy, Sample, Stream, Task, Ticket
 from resourcepool.taskqueue import submit

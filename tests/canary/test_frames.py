@@ -13,7 +13,7 @@ from django.db import connection
 
 from resourcepool.conf import setting, ticket_ttl
 from resourcepool.contrib.dispenser_parts import TaskPool
-from resourcepool.dialect import private_connection
+from resourcepool.db.dialect import private_connection
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.health_checks.check import check

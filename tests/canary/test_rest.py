@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.models import Dispenser, Proxy, QueueGroup, Stream, Topic

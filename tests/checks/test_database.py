@@ -20,6 +20,7 @@ from tests.app.models import Bare, Device, Poll
 from tests.committed import *  # noqa: F403 (fixtures)
 
 MULTI_STATEMENTS = 1 << 16  # of the MySQL protocol
+IDLE = "-c idle_in_transaction_session_timeout=60s"  # of PostgreSQL
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +98,10 @@ class TestMySQL:
             ({"isolation_level": "serializable"}, "W003"),
             ({"isolation_level": "read uncommitted"}, "E009"),
             ({"client_flag": MULTI_STATEMENTS}, "E005"),
-            ({"init_command": None}, "W012"),
+            ({"init_command": "SET wait_timeout=600 /*M!, idle_transaction_timeout=60 */"}, "W012"),
+            ({"init_command": "SET innodb_lock_wait_timeout=5"}, "W043"),
+            ({"connect_timeout": 0}, "W042"),
+            ({"read_timeout": 0}, "W042"),
             ({"charset": "latin1"}, "E018"),
             ({"charset": "utf8mb3"}, "E018"),
         ],
@@ -168,16 +172,25 @@ class TestPostgreSQL:
         ],
     )
     def test_session_settings_that_break_leases_or_slow_them(self, options: str, code: str) -> None:
-        with alias("strange", OPTIONS={"options": f"-c lock_timeout=5s {options}"}):
+        with alias("strange", OPTIONS={"options": f"-c lock_timeout=5s {IDLE} {options}"}):
             assert codes("strange") == {code}
+
+    @pytest.mark.parametrize("name", ["connect_timeout", "tcp_user_timeout", "keepalives_idle"])
+    def test_a_connection_without_a_limit(self, name: str) -> None:
+        with alias("strange", OPTIONS={name: None}):
+            assert codes("strange") == {"W042"}
+
+    def test_transactions_that_may_idle_for_ever(self) -> None:
+        with alias("strange", OPTIONS={"options": "-c lock_timeout=5s"}):
+            assert codes("strange") == {"W043"}
 
     @pytest.mark.parametrize(("options", "code"), [("", "W012"), ("-c lock_timeout=60s", "W012")])
     def test_a_long_lock_wait(self, options: str, code: str) -> None:
-        with alias("strange", OPTIONS={"options": options}):
+        with alias("strange", OPTIONS={"options": f"{IDLE} {options}"}):
             assert codes("strange") == {code}
 
     def test_a_statement_timeout_limits_lock_waits_too(self) -> None:
-        with alias("strange", OPTIONS={"options": "-c statement_timeout=5s"}):
+        with alias("strange", OPTIONS={"options": f"{IDLE} -c statement_timeout=5s"}):
             assert codes("strange") == set()
 
     def test_the_isolation_level_that_django_sets(self) -> None:
@@ -191,8 +204,8 @@ class TestPostgreSQL:
             assert codes("strange") == {"W013"}
 
     def test_a_transaction_pooler_is_detected_by_its_behaviour(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        place = "resourcepool.dialect.inspection.postgresql"
-        with alias("strange", OPTIONS={"options": "-c lock_timeout=5s"}):
+        place = "resourcepool.db.inspection.postgresql"
+        with alias("strange", OPTIONS={"options": f"-c lock_timeout=5s {IDLE}"}):
             monkeypatch.setattr(f"{place}.backend_pid", lambda _: 1)  # as behind a pooler
             assert codes("strange") == set()
             monkeypatch.setattr(f"{place}.private_connection", lambda alias, **_: connections[alias])

@@ -13,9 +13,9 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections, transaction
 
-from resourcepool.database.background import own_connections
+from resourcepool.db.background import own_connections
 from resourcepool.exceptions import LeaseFromAnotherProcess
-from resourcepool.hints.expected import _expected
+from resourcepool.hints.process import _expected
 from resourcepool.history import recorder as recording
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Proxy

@@ -1,4 +1,7 @@
-"""A frozen database server accepts connections and statements, and never replies. No call waits for ever."""
+"""A frozen database server accepts connections and statements, and never replies. No call waits for ever.
+
+On MariaDB and MySQL, the recommended connection options see to that, on PostgreSQL the package itself.
+"""
 
 import asyncio
 import contextlib
@@ -16,11 +19,17 @@ from resourcepool.safety.doctor import examine
 from tests.app.models import Team
 from tests.app.rows import several
 from tests.concurrency.stoppable_server import GO, Server, say
+from tests.connection_options import short_waits, with_options
 from tests.spawned import Spawner
 
 pytestmark = pytest.mark.only("mysql", "postgresql")
 
+LIMIT = 4  # seconds
 COMES_BACK = 45  # seconds at most for all calls together; each has its own limit, which is much shorter
+
+
+def limited(server: Server) -> str:
+    return with_options(server.url, **short_waits(LIMIT))
 
 
 def ask_the_doctor(lease: Any) -> None:
@@ -81,7 +90,7 @@ def call_all(connected: bool) -> None:
 @pytest.mark.parametrize("connected", [True, False], ids=["in the middle", "on connecting"])
 def test_every_call_returns_and_the_process_exits(spawn: Spawner, server: Server, connected: bool) -> None:
     several(Proxy, len(CALLS) + 3)
-    child = spawn(call_all, connected, DATABASE_URL=server.url)
+    child = spawn(call_all, connected, DATABASE_URL=limited(server))
     child.line("ready")
     server.freeze()
     child.send(signal.SIGUSR2)
@@ -108,7 +117,7 @@ def guard() -> None:
 
 def test_guard_and_its_transaction_return(spawn: Spawner, server: Server) -> None:
     several(Proxy, 1)
-    child = spawn(guard, DATABASE_URL=server.url)
+    child = spawn(guard, DATABASE_URL=limited(server))
     child.line("inside")
     server.freeze()
     child.send(signal.SIGUSR2)
@@ -136,7 +145,7 @@ def survive() -> None:
 
 def test_the_process_continues_when_the_server_does(spawn: Spawner, server: Server) -> None:
     several(Proxy, 3)
-    child = spawn(survive, DATABASE_URL=server.url)
+    child = spawn(survive, DATABASE_URL=limited(server))
     child.line("held")
     server.freeze()
     child.send(signal.SIGUSR2)

@@ -17,9 +17,9 @@ from django.db import (
     transaction,
 )
 
-from resourcepool import dialect
-from resourcepool.database.retry import TRIES, retrying
-from resourcepool.dialect import ErrorKind
+from resourcepool.db import dialect
+from resourcepool.db.dialect import ErrorKind
+from resourcepool.db.retry import TRIES, retrying
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Proxy
 from tests.app.models import Team

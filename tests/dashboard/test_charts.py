@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from resourcepool.dashboard.charts import drawn
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy, Sample
 from resourcepool.status.activity import Point
 from tests.app.rows import hold, new

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from tests.dashboard.test_streams import shown
 from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks

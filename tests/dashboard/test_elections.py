@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.models import Event
 from tests.app.rows import granted, new

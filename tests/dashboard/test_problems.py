@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy, Server, Stream, Task, Timer
 from resourcepool.taskqueue import submit
 from tests.admin.queues.scene import queue_group, server

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.dashboard import queues
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import QueueCellDescriber, rows, smallest_that_fit, state_of
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Event, Move, Proxy, Queue, QueueGroup, Server
 from resourcepool.queues import administration

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Stream, Task
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.taskqueue import submit

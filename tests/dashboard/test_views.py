@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.dashboard import cards, views
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Job, Proxy, Sample
 from resourcepool.templatetags.resourcepool_dashboard import code_spans
 from tests.app.models import Device, Ghost

@@ -10,7 +10,7 @@ BY_POOL = ("tests/resources/test_pool_statements.py",)
 LEASES = (
     Mutation(
         "a renewal that has waited reads the clock again",
-        "dialect/postgresql.py",
+        "db/dialect/postgresql.py",
         '    now = "CLOCK_TIMESTAMP()"',
         '    now = "STATEMENT_TIMESTAMP()"',
         ("tests/leases/test_contract_in_time.py",),
@@ -53,7 +53,7 @@ LEASES = (
     ),
     Mutation(
         "the fences of a row that is made again",
-        "dialect/expressions.py",
+        "db/dialect/fields.py",
         "return DbMicros() if add and (value == 0 or not model_instance._state.adding) else value",
         "return value",
         ("tests/leases/test_recreated_rows.py",),
@@ -140,7 +140,7 @@ LEASES = (
     ),
     Mutation(
         "what is caught is committed all the same",
-        "database/open_transaction.py",
+        "db/open_transaction.py",
         "transaction.set_rollback(True, using=using)",
         "pass",
         ("tests/leases/test_guard.py", "tests/queues/test_guard.py"),
@@ -154,7 +154,7 @@ LEASES = (
     ),
     Mutation(
         "guard without a transaction",
-        "database/open_transaction.py",
+        "db/open_transaction.py",
         "if connections[using].in_atomic_block:\n            yield",
         "if True:\n            yield",
         ("tests/leases/test_guard.py", "tests/queues/test_guard.py", "tests/taskqueue/test_attempts.py"),
@@ -182,7 +182,7 @@ LEASES = (
     ),
     Mutation(
         "a claim on MySQL does not wait for a locked row",
-        "dialect/mysql.py",
+        "db/dialect/mysql.py",
         'return update.replace(f"{pk} = %s", f"{pk} = {_unlocked(table, pk, f\'{pk} = %s\')}", 1)',
         "return update",
         ("tests/leases/test_locked_claims.py",),
@@ -197,7 +197,7 @@ LEASES = (
     ),
     Mutation(
         "acquiring in a transaction",
-        "database/open_transaction.py",
+        "db/open_transaction.py",
         "if blocks and not is_allowed:",
         "if False:",
         ("tests/resources/test_pool.py", "tests/resources/test_pool_statements.py"),

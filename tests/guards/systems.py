@@ -110,7 +110,7 @@ SYSTEMS = (
     ),
     Mutation(
         "dispenser: a committed call is not repeated",
-        "database/receipts.py",
+        "db/receipts.py",
         "if is_callers or _write_number(connection, writer, number):",
         "if is_callers or not _write_number(connection, writer, number) or True:",
         ("tests/taskqueue/dispenser/surroundings/test_lost_replies.py",),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.events import sentence_for
 from resourcepool.health_checks.check import CheckOptions, CheckResult, check
 from resourcepool.leases.keeper import keeper

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.health_checks import check as checking
 from resourcepool.health_checks.check import CheckAction, CheckResult, Tally, check

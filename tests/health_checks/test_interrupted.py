@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import connections
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.events import sentence_for
 from resourcepool.health_checks.lease import TTL
 from resourcepool.models import Proxy

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.health_checks.check import CheckAction, CheckResult, check
 from resourcepool.health_checks.checker import Finding

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from resourcepool import clock
-from resourcepool.dialect import DbLater, read_clock
+from resourcepool.db.dialect import DbLater, read_clock
 from resourcepool.history import writer
 from resourcepool.history.merge import Entry, merge_events
 from resourcepool.history.recorder import write

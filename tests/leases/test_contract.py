@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import Unsettled
-from resourcepool.database.where import Where
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect.statement import Where
+from resourcepool.db.retry import Unsettled
 from resourcepool.leases import verbs
 from tests.app.rows import (
     Model,

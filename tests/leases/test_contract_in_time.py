@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
-from resourcepool.dialect import DbLater, read_clock
+from resourcepool.db.dialect import DbLater, read_clock
 from resourcepool.leases import statements, verbs
 from tests.app.models import Bare
 from tests.app.rows import Model, change, claim, columns, expire, granted, lasts, new, several, steal, wanted

@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper

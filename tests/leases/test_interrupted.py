@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool import dialect
+from resourcepool.db import dialect, transactions
 from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import verbs
@@ -211,8 +211,8 @@ class TestAClaimThatIsNotAnswered:
             monkeypatch.undo()
             raise KeyboardInterrupt
 
-        rows, short_transaction = several(Bare, 2), dialect.short_transaction
-        monkeypatch.setattr(dialect, "short_transaction", interrupted)
+        rows, short_transaction = several(Bare, 2), transactions.short_transaction
+        monkeypatch.setattr(transactions, "short_transaction", interrupted)
         with pytest.raises(KeyboardInterrupt):
             verbs.claim_all(connection, Bare, [row.pk for row in rows], Terms(60, "me", holder_is_unique=True))
         assert [(busy_for(row) <= 0, columns(row)["fence"]) for row in rows] == [(True, 2)] * 2

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.db import ProgrammingError, connection
 
-from resourcepool.database import background_thread
-from resourcepool.database.background import OwnConnections
-from resourcepool.dialect import DbLater
+from resourcepool.db import background_thread
+from resourcepool.db.background import OwnConnections
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper

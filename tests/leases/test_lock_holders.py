@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from resourcepool.database.lock_holders import Locked, lockers
+from resourcepool.db.lock_holders import Locked, lockers
 from resourcepool.models import Proxy
 from tests.app.rows import expire, granted, new
 from tests.eventually import eventually
@@ -68,6 +68,18 @@ class TestALockedRow:
             assert lockers("default", type(row), [row.pk]) == []
 
     @pytest.mark.only("mysql")
+    def test_is_told_of_without_a_session_if_several_may_have_it(self, beside: Any) -> None:
+        rows = new(Proxy), new(Proxy)
+        send(beside, LOCKS["locked"][0], rows[0])
+        second = connections.create_connection("default")
+        second.set_autocommit(False)
+        try:
+            send(second, LOCKS["locked"][0], rows[1])
+            assert [one.session for one in lockers("default", Proxy, [row.pk for row in rows])] == [None, None]
+        finally:
+            second.close()
+
+    @pytest.mark.only("mysql")
     def test_is_told_of_also_to_a_user_who_may_not_see_whose_it_is(
         self, beside: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -77,11 +89,14 @@ class TestALockedRow:
             cursor.execute("DROP USER IF EXISTS blind@'%'")
             cursor.execute("CREATE USER blind@'%' IDENTIFIED BY 'blind'")
             cursor.execute(f"GRANT ALL ON `{connection.settings_dict['NAME']}`.* TO blind@'%'")
-        for name in ("USER", "PASSWORD"):
-            monkeypatch.setitem(connections.settings["default"], name, "blind")
         try:
-            (found,) = lockers("default", Proxy, [row.pk])
+            with monkeypatch.context() as patch:
+                for name in ("USER", "PASSWORD"):
+                    patch.setitem(connection.settings_dict, name, "blind")
+                connection.close()
+                (found,) = lockers("default", Proxy, [row.pk])
         finally:
+            connection.close()
             with connection.cursor() as cursor:
                 cursor.execute("DROP USER blind@'%'")
         assert (found.id, found.session) == (row.pk, None)

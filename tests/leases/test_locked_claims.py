@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool import dialect
-from resourcepool.database.where import Where
+from resourcepool.db import dialect
+from resourcepool.db.dialect.statement import Where
 from resourcepool.leases.statements import claim_statement, key
 from tests.app.rows import new
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.dialect import read_clock
+from resourcepool.db.dialect import read_clock
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import renew_together

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from resourcepool.database import background_thread
+from resourcepool.db import background_thread
 from resourcepool.history import recorder as recording
 from resourcepool.history.recorder import recorder
 from resourcepool.locks import Channel

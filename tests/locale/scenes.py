@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.db.models import Model
 from django.utils import timezone
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.events import sentence_for
 from resourcepool.models import (

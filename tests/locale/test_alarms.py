@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone, translation
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Bucket, DispenserTask, Task, Topic
 from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.problems import Flapping

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.events import sentence_for
 from resourcepool.models import Event, Job, Proxy
 from resourcepool.resources.state import Status

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from resourcepool.db.threads.sync_async import in_thread
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Lock, RWLock, Semaphore
 from resourcepool.models import ConditionWaiter, Ticket
-from resourcepool.threads.async_threads import in_thread
 from tests.cancellations import cancelled_at
 from tests.eventually import eventually
 

@@ -11,7 +11,7 @@ from django.db import connection
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import consume

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater, DbNow
-from resourcepool.dialect.inspection import inspector
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.inspection import inspector
 from resourcepool.leases.free_rows import read_free_rows
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock

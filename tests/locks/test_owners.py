@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from resourcepool.db.threads.sync_async import in_thread
 from resourcepool.elections import Election
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel, Condition, Lock, RWLock, Semaphore
 from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Ticket
-from resourcepool.threads.async_threads import in_thread
 from resourcepool.waiting.poll import poller_on
 from tests.eventually import InBackground, eventually
 

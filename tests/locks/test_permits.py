@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.where import Where
-from resourcepool.dialect import DbLater
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.dialect.statement import Where
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks import Semaphore

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect.inspection import inspector
+from resourcepool.db.inspection import inspector
 from resourcepool.locks import RWLock
 from resourcepool.models import RWLockPermit
 from resourcepool.waiting import assignment

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from resourcepool.db.threads.sync_async import run_sync
 from resourcepool.exceptions import (
     AcquireTimeout,
     BadOption,
@@ -16,7 +17,6 @@ from resourcepool.exceptions import (
 )
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit
-from resourcepool.threads.sync_async import run_sync
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
 from tests.locks.seats import held, in_line, permit

@@ -8,7 +8,7 @@ from django.db import connection
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption, LeaseLost, NotHeld
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Barrier as BarrierRow

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import QueueGroup, Server
 from resourcepool.queues import reassignment
 from tests.management.command_runner import Ran, run

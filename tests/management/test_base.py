@@ -13,7 +13,7 @@ from django.db import OperationalError
 from django.test import override_settings
 from django.utils import translation
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.management import base
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.models import Proxy

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import transactions
+from resourcepool.db import transactions
 from resourcepool.models import Proxy
 from tests.app.rows import columns, expire, granted, new
 from tests.committed import other

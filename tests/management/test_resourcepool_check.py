@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from resourcepool import events
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.documentation import documented
 from resourcepool.jobs import run as run_job
 from resourcepool.models import Job, Proxy

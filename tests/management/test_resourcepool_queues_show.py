@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.management import watch_mode
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.management import layout, watch_mode
 from resourcepool.management.commands import resourcepool_status as command
 from resourcepool.models import Proxy

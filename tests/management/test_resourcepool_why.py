@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.locks import Channel
 from resourcepool.locks.models import Lock as LockRow

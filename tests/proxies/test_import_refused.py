@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, InterfaceError, connection
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.dialect import ErrorKind
+from resourcepool.db.dialect import ErrorKind
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
 from resourcepool.models import Proxy
 from resourcepool.proxies import import_plan, import_proxies
@@ -104,9 +104,7 @@ class TestNothingOrAll:
             connection.close()
             raise InterfaceError(0, "lost")
 
-        monkeypatch.setattr(
-            "resourcepool.database.retry.dialect.error_kind", lambda *args: ErrorKind.DISCONNECTED
-        )
+        monkeypatch.setattr("resourcepool.db.retry.dialect.error_kind", lambda *args: ErrorKind.DISCONNECTED)
         monkeypatch.setattr(import_plan, "upsert", lose_it)
         with pytest.raises(DatabaseUnavailable, match="run the import again"):
             import_text("a.example:80")

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import QueueServer, administration, reassignment
 from resourcepool.queues.planning.changes import MAX_COMMIT_DELAY

@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from resourcepool import dialect
+from resourcepool.db import dialect
 from resourcepool.queues import administration
 from tests.queues.members import (
     NAME,

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.db.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import administration

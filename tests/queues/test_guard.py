@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
 from resourcepool.models import Server
 from resourcepool.queues.serving.membership import Membership

@@ -11,7 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
 from resourcepool.exceptions import (
     ClaimInTransaction,
     GuardOutsideTransaction,

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from resourcepool.db.threads.outcome import Outcome
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.pool import Pool
-from resourcepool.threads.outcome import Outcome
 from resourcepool.waiting import acquire, assignment, release, tickets
 from resourcepool.waiting.poll import Poller
 from resourcepool.waiting.waiter import Waiter

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.encryption.rotation import rotate_secrets
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from resourcepool.database.background_thread import background_thread
+from resourcepool.db.background_thread import background_thread
+from resourcepool.db.threads.daemon import Daemon
 from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Proxy, Ticket
 from resourcepool.signals import EventKind, RowEvent
-from resourcepool.threads.daemon import Daemon
 from resourcepool.waiting import poll
 from resourcepool.waiting.poll import poller_on
 from tests.app.rows import busy_for, columns, hold, several

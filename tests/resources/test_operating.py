@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.dialect import DbLater, DbNow, transactions
+from resourcepool.db import transactions
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy

@@ -9,7 +9,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Dispenser, Job, Proxy, Stream, Task, Topic
 from resourcepool.signals import EventKind, RowEvent

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.selectors import MAX_VALUES, canonical_selector

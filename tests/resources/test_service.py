@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import pacing_of

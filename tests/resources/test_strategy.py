@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from django.db import connection
 
-from resourcepool.database.where import ANY_ROW
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.dialect.statement import ANY_ROW
 from resourcepool.models import Proxy
 from resourcepool.resources import strategy
 from tests.app.rows import change, expire, granted, hold, new, several

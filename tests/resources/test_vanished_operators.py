@@ -11,9 +11,7 @@ from django.db import connection
 
 from resourcepool.models import Proxy, QueueGroup
 from tests.app.rows import new
-from tests.leases.test_idle_timeout import limit, own
-
-__all__ = ["own"]
+from tests.db.test_short_transactions import idle_limit
 
 pytestmark = pytest.mark.only("mysql", "postgresql")
 
@@ -36,7 +34,8 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_each_has_a_limit_while_it_has_rows_locked(name: str, own: Any, tmp_path: Path) -> None:
+def test_each_has_a_limit_while_it_has_rows_locked(name: str, tmp_path: Path) -> None:
+    usual = idle_limit(connection)
     for _ in range(3):
         new(Proxy, password="secret")
     sent: list[str] = []
@@ -50,4 +49,4 @@ def test_each_has_a_limit_while_it_has_rows_locked(name: str, own: Any, tmp_path
     limited = next(number for number, sql in enumerate(sent) if "idle" in sql and "timeout" in sql)
     locking = next(number for number, sql in enumerate(sent) if LOCKS.search(sql))
     assert limited < locking
-    assert limit(own) == 0, "for what comes after it"
+    assert idle_limit(connection) == usual, "for what comes after it"

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from resourcepool.dialect.inspection import QueryPlan, TableAccess
+from resourcepool.db.inspection import QueryPlan, TableAccess
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.safety.doctor import capture_statement, judge_plan, statements

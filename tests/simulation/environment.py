@@ -11,17 +11,16 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, connections
 
-from resourcepool import dialect, hints
-from resourcepool.database import background
-from resourcepool.database.wakeup import Wakeup
-from resourcepool.dialect import ErrorKind
-from resourcepool.dialect.sqlite import SQLite
-from resourcepool.hints import expected
+from resourcepool import hints
+from resourcepool.db import background, dialect
+from resourcepool.db.dialect import ErrorKind
+from resourcepool.db.dialect.sqlite import SQLite
+from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads.wakeup import SignalSafeEvent, Wakeup
+from resourcepool.hints import process as expected
 from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
-from resourcepool.threads.daemon import Daemon
-from resourcepool.threads.signal_safe_event import SignalSafeEvent
 from resourcepool.waiting import assignment, pacing, poll
 from tests.simulation import schedule
 from tests.simulation.database import CUT, Connection

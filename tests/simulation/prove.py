@@ -89,7 +89,7 @@ FURTHER = (
     ),
     Mutation(
         "a failed read is not retried",
-        "database/retry.py",
+        "db/retry.py",
         "retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))",
         "dialect.run(connection, sql, params, dialect.all_rows)",
     ),

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 from django.utils import translation
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Proxy, Stream, Task
 from resourcepool.resources.state import State, Status

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import private_connection
+from resourcepool.db.dialect import private_connection
 from resourcepool.status.databases import DatabaseStatus, database_alarms, databases
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.models import selector
 from resourcepool.status.elections import ELECTIONS

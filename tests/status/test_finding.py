@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import DispenserTask, Event, Proxy, Queue, Server, Stream, Task
 from resourcepool.status.finding import Found, find_everything

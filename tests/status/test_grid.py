@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from resourcepool.admin.forms import OperationForm
-from resourcepool.dialect import DbNow, read_clock
+from resourcepool.db.dialect import DbNow, read_clock
 from resourcepool.management.layout import as_text
 from resourcepool.models import Event
 from resourcepool.operations import OPERATIONS

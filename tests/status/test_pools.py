@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
 from resourcepool.status.pools import in_state, pools

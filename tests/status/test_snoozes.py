@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event
 from resourcepool.signals import alarm_snoozed
 from resourcepool.status.alarm import Alarm, AlarmKind

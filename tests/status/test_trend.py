@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Sample
 from resourcepool.status.activity import ChartRange, Point, Row, fold, trends, up_to_now
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status
 from resourcepool.status.waiters import WaiterStatus, waiters_of

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Proxy, Sample, Ticket
 from resourcepool.status import waiting
 from resourcepool.status.locks.kinds import LockKind

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State, Status

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.sweeps.pruning import SERVER_GONE_AFTER, remove_gone_servers

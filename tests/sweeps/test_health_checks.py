@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool import tasks
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.health_checks.check import CheckOptions
 from resourcepool.models import Proxy

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import Status
 from resourcepool.sweeps import pruning

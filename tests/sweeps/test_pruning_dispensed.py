@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.database.receipts import KEPT
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.receipts import KEPT
 from resourcepool.models import Dispenser, DispenserTask, Receipt
 from resourcepool.sweeps import pruning
 from resourcepool.sweeps.pruning import prune_finished

@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 from django.db.models import F
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Job, Move, Proxy, Sample

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from resourcepool import dialect
-from resourcepool.dialect import ErrorKind
+from resourcepool.db import dialect
+from resourcepool.db.dialect import ErrorKind
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy, Sample
 from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep

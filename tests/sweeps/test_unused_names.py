@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.locks import Hold, Lock, Semaphore
 from resourcepool.locks.base import UNUSED_AFTER

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 
 

@@ -17,10 +17,10 @@ from django_celery_beat.schedulers import DatabaseScheduler
 from project.celery import app
 from resourcepool import celery_beat
 from resourcepool.celery_beat import DEFAULTS, STREAM, LeasedDatabaseScheduler
+from resourcepool.db.threads.daemon import Daemon
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task
-from resourcepool.threads.daemon import Daemon
 from tests.eventually import eventually
 from tests.servers.redis import Redis, redis_server
 from tests.servers.server import ServerMissing

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.database import timeouts
-from resourcepool.database.retry import retrying
+from resourcepool.db import timeouts
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue import Consumer, GivenBack, handler, submit
 from tests.app.rows import steal

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.wakeup import Wakeup
-from resourcepool.dialect import DbLater
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.elections import Election
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.history.recorder import recorder

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.leases import free_rows
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import assignment, handover, tickets

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import assignment, handover
 from resourcepool.waiting import lease as leases

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import pacing_of

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import Unsettled
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import Unsettled
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy

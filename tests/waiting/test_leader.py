@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from resourcepool import hints
+from resourcepool.db.threads.sync_async import run_sync
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
-from resourcepool.hints import expected
+from resourcepool.hints import process as expected
 from resourcepool.models import Proxy, Ticket
-from resourcepool.threads.sync_async import run_sync
 from resourcepool.waiting import acquire
 from resourcepool.waiting.poll import poller_on
 from tests.app.rows import columns, expire, hold, new, several

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper

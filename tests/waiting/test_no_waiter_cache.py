@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool import dialect
+from resourcepool.db import dialect
 from resourcepool.models import Proxy
 from resourcepool.waiting import handover
 from resourcepool.waiting import release as releases

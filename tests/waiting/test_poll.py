@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.models import pool_name

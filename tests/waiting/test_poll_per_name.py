@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.leases.terms import Request
 from resourcepool.locks import Lock
 from resourcepool.locks.models import Lock as LockRow

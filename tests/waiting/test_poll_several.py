@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
 from resourcepool.waiting.poll import Poller

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.leases.terms import margin
 from resourcepool.models import Proxy
 from resourcepool.waiting import tickets

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.apps.registry import Apps
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import poll

@@ -35,7 +35,7 @@ def ours() -> Make:
 def raw() -> Make:
     from django.db import connection
 
-    from resourcepool import dialect
+    from resourcepool.db import dialect
     from resourcepool.locks.models import Lock as LockRow
 
     connection.close()

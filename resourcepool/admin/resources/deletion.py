@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
-from resourcepool.database.batches import batched
+from resourcepool.db.rows import batched
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.resources.registry import all_resources

@@ -20,8 +20,8 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from resourcepool.admin.resources.importers import RowImporter, error_lines
 from resourcepool.admin.resources.operations import ResourceOperationsMixin
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import read_clock
+from resourcepool.db.dialect import read_clock
+from resourcepool.db.retry import retrying
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
 from resourcepool.proxies.models import Proxy

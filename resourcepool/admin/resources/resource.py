@@ -13,7 +13,7 @@ from resourcepool.admin.resources.csv_export import export
 from resourcepool.admin.resources.deletion import DeletionMixin
 from resourcepool.admin.resources.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
 from resourcepool.admin.resources.import_pages import ImportMixin
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
 from resourcepool.history.leaks import leak_events
 from resourcepool.resources.state import state_of
 from resourcepool.status.search import named

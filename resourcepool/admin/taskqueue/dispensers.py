@@ -12,8 +12,8 @@ from resourcepool.admin.columns import badge, countdown, lines, link_to_list
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
-from resourcepool.database.group_counts import count_groups
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.rows import count_groups
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import REVOKE
 from resourcepool.status.badge import EXPIRED, LIVE

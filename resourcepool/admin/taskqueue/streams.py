@@ -7,7 +7,7 @@ from django.contrib import admin
 from resourcepool.admin.columns import lines
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
-from resourcepool.dialect import NullInOrder
+from resourcepool.db.dialect import NullInOrder
 from resourcepool.status.systems.streams import SYSTEM
 from resourcepool.status.times import duration
 from resourcepool.status.work.streams import STREAMS, StreamStatus

@@ -8,7 +8,7 @@ from resourcepool.admin.base import ModelForm, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, column, lines
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
-from resourcepool.dialect import NullInOrder
+from resourcepool.db.dialect import NullInOrder
 from resourcepool.labels import format_labels, join_names
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import CANCEL, FIRE

@@ -11,11 +11,11 @@ from typing import Any
 from django.db import connections, router
 from django.db.models import Q
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.database.wakeup import Wakeup
-from resourcepool.dialect import short_transaction
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.timeouts import statement_timeout
+from resourcepool.db.transactions import short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.statements import NOW

@@ -17,8 +17,8 @@ from typing import Any
 from celery import Task, current_app
 from django.db import connections, router
 
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import ensure_row
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import ensure_row
 from resourcepool.exceptions import BadOption
 from resourcepool.hints.broker import broker_connection
 from resourcepool.options import Seconds

@@ -7,9 +7,9 @@ from typing import Any, Generic
 from django.db import connections
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import for_update
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import for_update
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.options import Seconds

@@ -6,8 +6,9 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.locks.channels.models import KEEP_MESSAGES, KEEP_SECONDS, MAX_KEPT_MESSAGES
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -17,7 +18,6 @@ from resourcepool.locks.channels.subscriber import Subscriber
 from resourcepool.locks.channels.subscription import From, SubscriptionSource, checked_start
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.options import Seconds
-from resourcepool.threads.async_threads import for_asyncio
 
 TTL = 15.0  # seconds
 

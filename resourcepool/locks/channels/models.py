@@ -8,9 +8,9 @@ from django.db import models, router, transaction
 from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from resourcepool.database.columns import seconds, whole
-from resourcepool.database.where import ANY_ROW, Where
-from resourcepool.dialect import DbNow, FenceField, KeyField
+from resourcepool.db.dialect import DbNow, FenceField, KeyField
+from resourcepool.db.dialect.fields import seconds, whole
+from resourcepool.db.dialect.statement import ANY_ROW, Where
 from resourcepool.events import sentence_for
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.table import table_of

@@ -12,15 +12,15 @@ from typing import Any
 from django.db import connections
 
 from resourcepool import hints
-from resourcepool.database.background_thread import CHANNELS, Routine, background_thread
-from resourcepool.database.batches import batched
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.clock import monotonic
+from resourcepool.db.background_thread import CHANNELS, Routine, background_thread
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched
+from resourcepool.db.threads.daemon import per_process
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Subscription
-from resourcepool.threads.per_process import per_process
 
 PAUSES = (0.01, 0.1, 0.5)  # shortest (s); share of the time since the last new message; longest (s)
 OUTAGE = 1.0  # seconds between polls while the database is unavailable

@@ -11,17 +11,17 @@ from typing import Any
 
 from django.db import connections
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import callers_blocks
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.dialect import for_project, from_columns
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import for_project, from_columns
+from resourcepool.db.open_transaction import callers_blocks
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.poller import WaitingSubscriber
 from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
-from resourcepool.threads.async_threads import for_asyncio
 
 BATCH = 100  # messages in one query
 STORED_EVERY = 1.0  # seconds between two stores of the cursor while messages arrive without a pause

@@ -11,9 +11,9 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 
-from resourcepool import dialect, options
-from resourcepool.database.batches import batches
-from resourcepool.database.rows import ensure_row
+from resourcepool import options
+from resourcepool.db import dialect
+from resourcepool.db.rows import batches, ensure_row
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.leases.terms import default_holder

@@ -9,17 +9,17 @@ from typing import Any, Self
 
 from django.db import connections
 
-from resourcepool import dialect, options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool import options
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, run_sync
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
 from resourcepool.locks.base import wait_seconds
 from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.channels.position import Message, Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.options import Seconds
-from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
 
 POLL = 0.5  # seconds

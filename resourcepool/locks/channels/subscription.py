@@ -12,10 +12,10 @@ from django.db.models import QuerySet, Value
 from django.db.models.functions import Greatest
 
 from resourcepool import hints, options
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
-from resourcepool.dialect import DbNow, in_columns
+from resourcepool.db.dialect import DbNow, in_columns
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.retry import retrying
+from resourcepool.db.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs

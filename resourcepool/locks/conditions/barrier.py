@@ -5,12 +5,14 @@ from functools import partial
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import refuse_open_transaction
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.database.rows import insert_unless_exists
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.dialect import DbLater, short_transaction
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.open_transaction import refuse_open_transaction
+from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.rows import insert_unless_exists
+from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, run_sync
+from resourcepool.db.timeouts import statement_timeout
+from resourcepool.db.transactions import short_transaction
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
@@ -20,8 +22,6 @@ from resourcepool.locks.conditions.notifications import NotificationLeases, Noti
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.locks.models import Barrier as BarrierRow
 from resourcepool.options import Seconds
-from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_quietly
 

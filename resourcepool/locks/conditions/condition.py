@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
+from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import (
@@ -22,7 +23,6 @@ from resourcepool.locks.lock import Lock
 from resourcepool.locks.lockable import Hold
 from resourcepool.locks.models import ConditionWaiter
 from resourcepool.options import Seconds
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_quietly
 

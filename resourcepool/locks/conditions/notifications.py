@@ -9,9 +9,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, F, Value, When
 
 from resourcepool import hints
-from resourcepool.database.batches import batched
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.dialect import DbLater, DbMicros, short_transaction
+from resourcepool.db.dialect import DbLater, DbMicros
+from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.rows import batched
+from resourcepool.db.transactions import short_transaction
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks.base import Named

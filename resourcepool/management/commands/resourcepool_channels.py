@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db import connections
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import aware
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import aware
+from resourcepool.db.retry import retrying
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, MessagesMissed
 from resourcepool.locks.base import wait_seconds

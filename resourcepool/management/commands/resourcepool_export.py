@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from django.db import connections, router
 
 from resourcepool import options as checked
-from resourcepool.dialect import read_clock
+from resourcepool.db.dialect import read_clock
 from resourcepool.history.models import Event
 from resourcepool.management import record_writers
 from resourcepool.management.arguments import (

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connections
 
 from resourcepool import options as checked
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import queues_report as report
 from resourcepool.management.arguments import (

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import connections
 
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.events import localized
 from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.layout import one_line

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError
 
 from resourcepool import options as checked
+from resourcepool.db.threads.wakeup import interruptible_sleep
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP
@@ -12,7 +13,6 @@ from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable_lines
 from resourcepool.sweeps import sweep as sweeps
-from resourcepool.threads.interruptible_sleep import interruptible_sleep
 from resourcepool.translation import gettext, gettext_lazy
 from resourcepool.translation import gettext as _
 

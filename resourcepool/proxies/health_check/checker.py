@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from django.utils.encoding import iri_to_uri, punycode
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import BadOption, CheckerBroken, Hidden, PackageMissing, SecretUnreadable
 from resourcepool.health_checks.checker import Checker, Finding

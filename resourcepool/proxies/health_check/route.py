@@ -12,7 +12,7 @@ from typing import Any, Self
 import httpcore
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.events import sentence_for
 from resourcepool.proxies.health_check import socks5
 from resourcepool.proxies.health_check.address_filter import AddressFilter, Fault

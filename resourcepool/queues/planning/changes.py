@@ -16,7 +16,7 @@ from resourcepool.queues.planning.strategies import plan_within_limits
 Action = Move.Action
 
 # The longest time, in seconds, from a request's UPDATE to its COMMIT, as the database server ends a session that is
-# idle for longer (``dialect/transactions.py``).
+# idle for longer (``db/transactions.py``).
 MAX_COMMIT_DELAY = 10.0
 
 

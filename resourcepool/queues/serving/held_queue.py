@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Protocol, Self
 
-from django.db import connections
 from django.db.models import F
 
 from resourcepool import options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import guard_transaction, set_idle_timeout
+from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import guard_transaction
 from resourcepool.exceptions import BadOption, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.lease import Lease
 from resourcepool.queues.models import Queue, Server
@@ -161,7 +160,6 @@ class HeldQueue:
         """
         using, server = self._owner.using, self._owner.lease
         with guard_transaction(using, self.ensure_held, "queue"):
-            set_idle_timeout(connections[using], server._terms.ttl)
             row = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
             if row.update(fence=F("fence")) != 1:
                 self.end(LeaseLost(f"{self} is lost: {OWNED_ELSEWHERE}"))

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.db import connections
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import SHORT_LOCK_WAIT
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.transactions import SHORT_LOCK_WAIT
 from resourcepool.exceptions import LeaseLost, LeaseReleased, RowLocked
 from resourcepool.labels import join_names
 from resourcepool.leases import verbs

@@ -11,9 +11,9 @@ from typing import Any
 from django.db import connections
 from django.db.models import F
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import Unsettled
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.retry import Unsettled
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import BadOption, ClaimInTransaction, RowLocked
 from resourcepool.leases.lease import Lease

@@ -11,11 +11,12 @@ from typing import Self
 from django.db import connections, router
 
 from resourcepool import options
-from resourcepool.database.background import own_connections
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.clock import monotonic
+from resourcepool.db.background import own_connections
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import (
     BadOption,
     DatabaseUnavailable,
@@ -30,7 +31,6 @@ from resourcepool.queues.serving.held_queue import HeldQueue, WorkSlot, refuse_e
 from resourcepool.queues.serving.membership import LEAVE_TIMEOUT, Membership
 from resourcepool.queues.serving.registration import ServerConfig
 from resourcepool.queues.serving.snapshot import seconds_until_dead
-from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from typing import Any
 from django.db import connections
 from django.db.models import Min, OuterRef, Subquery
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbLater, MicrosUntil
+from resourcepool.db.retry import retrying
 from resourcepool.leases.terms import margin
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after

@@ -6,8 +6,8 @@ from typing import Any
 from django.db import connections, router
 from django.db.models import Max, Min
 
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.retry import retrying
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.rotation import with_row
 from resourcepool.exceptions import SecretUnreadable

@@ -11,8 +11,8 @@ from django.db.models import Case, Count, Exists, F, Max, Min, OuterRef, Q, Quer
 from django.db.models.functions import RowNumber
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.db.dialect import DbNow
+from resourcepool.db.retry import retrying
 from resourcepool.locks.models import MAX_NAME, NUMBER_MARK
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, kind_of, using
 from resourcepool.status.snapshots import Since, Until, fetch_all

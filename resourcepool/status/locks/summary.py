@@ -7,7 +7,7 @@ from shlex import quote
 from django.db import connections
 from django.db.models import Count, Min
 
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, AlarmKind, about_row
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, Subquery
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.labels import format_labels
 from resourcepool.queues.models import Move, Queue
 from resourcepool.status.snapshots import fetch_all

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, When
 
-from resourcepool.database.group_counts import count_and_min, count_groups
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.db.rows import count_and_min, count_groups
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, seconds_since

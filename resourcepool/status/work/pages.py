@@ -10,7 +10,7 @@ from django.db.models import Case, F, When
 from django.db.models.functions import Greatest
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.system import Figure, Unit, age, count, text

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, OuterRef, Subquery
 
-from resourcepool.database.group_counts import count_groups
+from resourcepool.db.rows import count_groups
 from resourcepool.elections.models import selector
 from resourcepool.events import localized
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind, about_row

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, OuterRef, Q, Subquery, When
 
-from resourcepool.database.group_counts import count_groups, count_groups_since
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
+from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
+from resourcepool.db.rows import count_groups, count_groups_since
 from resourcepool.labels import format_labels
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level

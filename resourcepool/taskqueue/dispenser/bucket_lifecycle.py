@@ -12,13 +12,12 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
 
-from resourcepool.database.batches import batched
-from resourcepool.database.open_transaction import refuse_callers_transaction
-from resourcepool.database.receipts import commit_once
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import ensure_row
-from resourcepool.database.short_transactions import row_locked
-from resourcepool.dialect import DbLater, DbNow, short_transaction
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.open_transaction import refuse_callers_transaction
+from resourcepool.db.receipts import commit_once
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched, ensure_row
+from resourcepool.db.transactions import row_locked, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import CHUNK, update_and_record

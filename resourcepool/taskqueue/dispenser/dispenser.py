@@ -9,9 +9,8 @@ from typing import Any, Generic
 from django.db import connections
 
 from resourcepool import options
-from resourcepool.database.open_transaction import set_idle_timeout
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, for_project
+from resourcepool.db.dialect import DbNow, for_project
+from resourcepool.db.retry import retrying
 from resourcepool.options import Seconds
 from resourcepool.taskqueue.abstract import CHUNK
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
@@ -191,7 +190,6 @@ class TaskDispenser(ReadyTasks[K]):
         """
         fences, name = validation.fences(tasks, self._factory), options.name("worker", worker)
         named = {key: self._named(key) for key in fences}  # an error of the factory must come first
-        set_idle_timeout(connections[self._using], self._ttl)
         results: dict[Any, Done] = {}
         for chunk in chunks(fences):
             results.update(retrying(connections[self._using], partial(self._finish, name, chunk)))

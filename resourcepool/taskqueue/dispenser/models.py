@@ -6,10 +6,10 @@ from django.core.validators import MinLengthValidator
 from django.db import models
 from django.db.models import F
 
-from resourcepool.database.columns import check_finite, whole
-from resourcepool.database.retry import Unsettled
-from resourcepool.database.short_transactions import run_short_transaction
-from resourcepool.dialect import DbNow, FenceField, KeyField
+from resourcepool.db.dialect import DbNow, FenceField, KeyField
+from resourcepool.db.dialect.fields import check_finite, whole
+from resourcepool.db.retry import Unsettled
+from resourcepool.db.transactions import run_short_transaction
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit

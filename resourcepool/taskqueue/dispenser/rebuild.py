@@ -14,11 +14,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool import options
-from resourcepool.database.batches import batched
-from resourcepool.database.receipts import commit_once
-from resourcepool.database.retry import retrying
-from resourcepool.database.rows import insert_many
-from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
+from resourcepool.db.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
+from resourcepool.db.receipts import commit_once
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched, insert_many
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.abstract import CHUNK as BATCH

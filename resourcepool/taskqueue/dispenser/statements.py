@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.dialect import cached_per_database, micros
+from resourcepool.db import dialect
+from resourcepool.db.dialect import cached_per_database, micros
 from resourcepool.events import sentence_for
 from resourcepool.leases.statements import by_key, still_current
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from django.db import connections
 from django.db.models import F, Q
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.rows import for_update
-from resourcepool.dialect import DbLater, DbNow, from_columns, short_transaction
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import DbLater, DbNow, from_columns
+from resourcepool.db.rows import for_update
+from resourcepool.db.transactions import short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.leases.statements import NOW, change
 from resourcepool.signals import EventKind, RowEvent, emit

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
-from resourcepool import dialect
-from resourcepool.database.batches import batched
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater, MicrosUntil, NullInOrder
+from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbLater, MicrosUntil, NullInOrder
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.timers import claims, handlers, occurrences
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, Topic

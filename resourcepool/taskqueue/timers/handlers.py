@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from django.utils.module_loading import autodiscover_modules
 
-from resourcepool.database.clock import monotonic
-from resourcepool.dialect import for_project
+from resourcepool.clock import monotonic
+from resourcepool.db.dialect import for_project
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.options import Seconds

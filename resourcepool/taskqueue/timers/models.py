@@ -9,8 +9,8 @@ from django.db import connections, models, transaction
 from django.db.models import Case, F, Q, When
 from packaging.version import InvalidVersion, Version
 
-from resourcepool.database.columns import seconds
-from resourcepool.dialect import DbLater, DbNow, KeyField, in_columns
+from resourcepool.db.dialect import DbLater, DbNow, KeyField, in_columns
+from resourcepool.db.dialect.fields import seconds
 from resourcepool.events import sentence_for
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet

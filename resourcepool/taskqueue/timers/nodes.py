@@ -11,10 +11,10 @@ from django.db import connections, transaction
 from packaging.version import InvalidVersion, Version
 
 from resourcepool import hints, options
+from resourcepool.clock import monotonic
 from resourcepool.conf import setting
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.labels import labels_of
 from resourcepool.leases.terms import default_holder

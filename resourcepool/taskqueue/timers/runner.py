@@ -8,10 +8,10 @@ from typing import Never
 from django.db import connections, router
 
 from resourcepool import hints, options
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
 from resourcepool.options import Seconds

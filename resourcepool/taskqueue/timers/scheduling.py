@@ -10,9 +10,9 @@ from django.db import connections, router
 from django.db.models import F, Q
 
 from resourcepool import options
-from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.database.rows import insert_unless_exists
-from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
+from resourcepool.db.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
+from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.rows import insert_unless_exists
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden
 from resourcepool.options import Seconds

@@ -9,7 +9,7 @@ from django.contrib.admin import AdminSite, site
 from django.test import Client
 
 from resourcepool.admin import columns
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import administration
 from tests.admin.conftest import text

@@ -10,7 +10,7 @@ from django.utils.translation import override
 
 from resourcepool.admin import event_filters
 from resourcepool.admin.operations_mixin import refusal_text
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import queries

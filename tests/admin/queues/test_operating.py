@@ -8,7 +8,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from resourcepool.admin import operations_mixin
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Queue, QueueGroup, Server
 from resourcepool.queues import administration
 from tests.admin.conftest import sign_in, text

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Queue, QueueGroup, Server
 from tests.admin.conftest import text
 from tests.admin.queues.scene import LIST, queue_group, server

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin.events import EventAdmin
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.operations import OPERATIONS
 from resourcepool.signals import EventKind

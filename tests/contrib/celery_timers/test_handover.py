@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from resourcepool.contrib.celery_timers import handover
 from resourcepool.contrib.celery_timers.tasks import run_timer
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseLost, MessagesMissed
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder

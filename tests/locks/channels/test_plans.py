@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from resourcepool.dialect.inspection import inspector
+from resourcepool.db.inspection import inspector
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import poller
 from resourcepool.locks.channels.models import Channel as ChannelRow

@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 
 from resourcepool import hints
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseFromAnotherProcess
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import poller

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resourcepool.database.batches import LENGTH, batches
+from resourcepool.db.rows import LENGTH, batches
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.publication import BATCH, Publication

@@ -3,7 +3,7 @@
 import pytest
 from django.db import transaction
 
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import subscription

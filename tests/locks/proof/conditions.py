@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.db.threads.sync_async import Mode
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
@@ -16,7 +17,6 @@ from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.registry import current_owner
 from resourcepool.models import ConditionWaiter
-from resourcepool.threads.sync_async import Mode
 from resourcepool.waiting import release
 from tests.concurrency.evidence import Log
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.database.clock import monotonic
-from resourcepool.database.short_transactions import row_locked
+from resourcepool.clock import monotonic
+from resourcepool.db.transactions import row_locked
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, RowLocked
 from resourcepool.models import Queue, QueueGroup, Server
 from resourcepool.queues import administration, reassignment

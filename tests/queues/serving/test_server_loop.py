@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import administration
 from resourcepool.queues.serving import server as serving

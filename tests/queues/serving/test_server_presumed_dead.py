@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from resourcepool.database import background
-from resourcepool.dialect import DbLater
+from resourcepool.db import background
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseLost, QueueBusy
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Queue, QueueGroup, Server

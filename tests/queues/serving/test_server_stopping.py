@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from resourcepool.db.threads.daemon import Daemon
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Server
 from resourcepool.queues import QueueServer
-from resourcepool.threads.daemon import Daemon
 from tests.eventually import InBackground, eventually
 from tests.queues.conftest import Serve
 from tests.queues.members import (

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import QueueGroup, Server
 from resourcepool.queues.planning.changes import MAX_COMMIT_DELAY
 from resourcepool.queues.serving.snapshot import QueueGroupSnapshot, read_own_queues, read_snapshot

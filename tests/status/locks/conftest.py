@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models import Model
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit, Ticket
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.events import sentence_for
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import QueueServer

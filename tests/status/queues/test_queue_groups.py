@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration, reassignment

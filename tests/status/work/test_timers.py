@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.alarm import AlarmKind

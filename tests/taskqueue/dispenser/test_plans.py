@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect.inspection import inspector
+from resourcepool.db.inspection import inspector
 from resourcepool.models import Bucket, DispenserTask
 from resourcepool.safety.doctor import capture_statement
 from resourcepool.taskqueue import TaskDispenser

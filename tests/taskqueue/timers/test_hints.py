@@ -7,7 +7,7 @@ import pytest
 from django.db import OperationalError, transaction
 
 from resourcepool import hints
-from resourcepool.dialect import DbLater
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers import nodes

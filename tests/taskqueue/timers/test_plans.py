@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater
-from resourcepool.dialect.inspection import inspector
+from resourcepool.db.dialect import DbLater
+from resourcepool.db.inspection import inspector
 from resourcepool.models import Timer
 from resourcepool.safety.doctor import capture_statement, judge_plan
 from resourcepool.status.work.timers import BY_INDEX, TOPICS

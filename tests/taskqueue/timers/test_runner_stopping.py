@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.database import timeouts
-from resourcepool.database.wakeup import Wakeup
+from resourcepool.db import timeouts
+from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running_task import GivenBack

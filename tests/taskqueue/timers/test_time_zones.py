@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.dialect import MicrosUntil
+from resourcepool.db.dialect import MicrosUntil
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from tests.taskqueue.timers.runners import handling, over, states

@@ -13,12 +13,14 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Bucket
 from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser import rebuild, statements
+from tests.connection_options import short_idle, with_options
 from tests.eventually import InBackground, eventually
 from tests.spawned import Child, Spawner
 from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states
 
 pytestmark = [pytest.mark.only("mysql", "postgresql")]
 
+IDLES = {"commit": 600, "rollback": 600, "none": 5}  # seconds
 CALLS: dict[str, Callable[[TaskDispenser], Any]] = {
     "assign": lambda d: d.assign_tasks(2, "alice"),
     "rebuild": lambda d: d.recreate_task_pool({"a": 7.0, "b": 6.0, "x": 1.0}),
@@ -52,11 +54,11 @@ def stands_still(call: str, statement: str) -> None:
         print("told: DatabaseUnavailable")
 
 
-def finishes_and_stands_still(fence: int, ttl: float, end: str) -> None:
+def finishes_and_stands_still(fence: int, end: str) -> None:
     """Finish a task in an own transaction, and stop before its end."""
     try:
         with transaction.atomic():
-            assert TaskDispenser("reviews", bucket_ttl=ttl).tasks_done("alice", [("a", fence)]) == {"a": "done"}
+            assert TaskDispenser("reviews").tasks_done("alice", [("a", fence)]) == {"a": "done"}
             stand_still()
             transaction.set_rollback(end == "rollback")
     except Error:
@@ -145,10 +147,15 @@ def test_what_it_was_taking_out_of_a_bucket_returns_with_it(spawn: Spawner, call
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback", "none"])
-def test_what_it_finishes_in_its_own_transaction_holds_up_that_task_alone(spawn: Spawner, end: str) -> None:
+def test_what_it_finishes_in_its_own_transaction_holds_up_that_task_alone(
+    spawn: Spawner, database_url: str, end: str
+) -> None:
     d = dispenser(letters("abc"), bucket_ttl=1)
     ((_, fence, _), _) = d.assign_tasks(2, "alice")
-    child = stopped(spawn, finishes_and_stands_still, fence, 0.1 if end == "none" else 600, end)
+    child = spawn(
+        finishes_and_stands_still, fence, end, DATABASE_URL=with_options(database_url, **short_idle(IDLES[end]))
+    )
+    child.line("stops")
     eventually(lambda: not Bucket.objects.held().filter(name="alice").exists())
     assigned = InBackground(lambda: TaskDispenser("reviews").assign_tasks(2, "bob"))
     assert keys(assigned.result(90)) == "bc"

@@ -9,7 +9,7 @@ from django.db import OperationalError, connection, connections, transaction
 from django.test import override_settings
 
 from resourcepool.contrib.dispenser_parts import TaskPool
-from resourcepool.dialect import short_transaction
+from resourcepool.db.transactions import short_transaction
 from resourcepool.taskqueue import Done, TaskDispenser
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.aliases import alias

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
-from resourcepool.dialect import read_clock
+from resourcepool.db.dialect import read_clock
 from resourcepool.models import Timer, Topic
 from tests.chaos.models import Step
 from tests.concurrency.evidence import Event

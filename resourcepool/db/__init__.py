@@ -1,0 +1,1 @@
+"""Everything about the database: its dialects, connections, transactions, retries and background threads."""

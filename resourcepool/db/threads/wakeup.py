@@ -1,0 +1,130 @@
+"""How threads and event loops wait, and what wakes them, also in code that a signal handler interrupts."""
+
+import asyncio
+import contextlib
+import math
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+from resourcepool.clock import monotonic
+
+POLL = 0.5  # seconds: Python may miss a signal that arrives just as the main thread begins to wait
+
+_waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+
+
+class SignalSafeEvent:
+    """Ends one thread's wait, or its next one; ``threading.Event`` takes ten times as long.
+
+    ``Event`` and ``Condition`` have an inner lock. A signal handler that raises at the wrong moment leaves it locked,
+    and one that uses it deadlocks with itself. Each method here is one atomic call.
+    """
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def wake(self) -> None:
+        """End the wait, or the next one."""
+        with contextlib.suppress(RuntimeError):  # set already
+            self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for ``wake``, up to ``seconds``; returns whether it came. The next wait needs another ``wake``.
+
+        Args:
+            seconds: the limit; -1: none.
+        """
+        return self._lock.acquire(timeout=seconds)
+
+
+def interruptible_sleep(seconds: float) -> None:
+    """Sleep for ``seconds``; an exception of a signal handler ends it within half a second."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, POLL))
+
+
+class Wakeup:
+    """One loop sleeps on it; any thread may wake it earlier.
+
+    A turn of the loop is: ``reset``, do the work that is due and compute the next time, then ``sleep_until``. A request
+    that arrives before the sleep ends it at once.
+
+    A requested time stays in effect even if its reason disappears: one idle turn is cheaper than waking the loop for
+    each of a thousand short leases.
+
+    Each request is one atomic call, so a signal handler's exception cannot leave it half done: an interrupted ``Event``
+    would keep its lock and block the next thread.
+
+    Attributes:
+        next_at: when the loop runs again; later requests can be skipped. Only the loop writes it.
+    """
+
+    def __init__(self) -> None:
+        self._requests: queue.SimpleQueue[float] = queue.SimpleQueue()
+        self.next_at = math.inf
+
+    def reset(self) -> None:
+        """Begin a turn."""
+        while self._receive(0):
+            pass
+        if self.next_at <= monotonic():
+            self.next_at = math.inf
+
+    def sleep_until(self, moment: float) -> None:
+        """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until woken), or until a request."""
+        self.next_at = min(self.next_at, moment)
+        self._receive(max(0.0, self.next_at - monotonic()))
+
+    def bring_forward(self, moment: float) -> None:
+        """Make the loop run again at ``moment`` or earlier."""
+        if moment < self.next_at:
+            self._requests.put(moment)
+
+    def wake(self) -> None:
+        """Make the loop run again now."""
+        self._requests.put(-math.inf)
+
+    def _receive(self, seconds: float) -> bool:
+        """Receive the next request, waiting up to ``seconds``; returns whether there was one."""
+        try:
+            moment = self._requests.get(timeout=None if math.isinf(seconds) else seconds)
+        except queue.Empty:
+            return False
+        self.next_at = min(self.next_at, moment)
+        return True
+
+
+@contextlib.contextmanager
+def periodic_wakeup() -> Iterator[None]:
+    """Wake the loop twice a second during this block; tasks in such blocks share one timer.
+
+    Python runs signal handlers in the main thread, between two bytecodes. A signal that arrives just as that thread
+    goes to sleep, after its check for signals, does not wake it, and asyncio may sleep for a day.
+    """
+    if threading.current_thread() is not threading.main_thread():  # no other thread handles signals
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    if loop not in _waiting:
+        _waiting[loop] = 0
+        loop.call_later(POLL, _wake, loop)
+    _waiting[loop] += 1
+    try:
+        yield
+    finally:
+        if loop in _waiting:  # false once the loop is closed and collected
+            _waiting[loop] -= 1
+
+
+def _wake(loop: asyncio.AbstractEventLoop) -> None:
+    if _waiting[loop]:
+        loop.call_later(POLL, _wake, loop)
+    else:
+        del _waiting[loop]
