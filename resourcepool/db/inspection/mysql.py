@@ -116,7 +116,7 @@ class MySQLInspector(Inspector):
         rows = f"SELECT {pk} FROM {table} WHERE {pk} IN ({places})"  # noqa: S608 (quoted names)
         unlocked = {key for (key,) in self._rows(f"{rows} FOR UPDATE SKIP LOCKED", [*keys])}
         locked = [key for (key,) in self._rows(rows, [*keys]) if key not in unlocked]
-        # The server does not say who locks which row, except to those who wait for it.
+        # The server does not say who locks which row, except to sessions that wait for it.
         return dict.fromkeys(locked, self._only_holder() if locked else None)
 
     def _only_holder(self) -> Session | None:
