@@ -63,16 +63,14 @@ def _column(figure: Figure) -> Column:
 class FittedTable:
     """A table for a terminal of any width; numbers and words of headings never break.
 
-    A column without a value in any row is left out. If it is too wide, headings and texts wrap; if it still does not
-    fit, each row becomes a block of lines.
+    If it is too wide, headings and texts wrap; if it still does not fit, each row becomes a block of lines, without
+    the fields that are empty.
     """
 
     def __init__(self, rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool) -> None:
-        cells = [[one_line(column.value_of(row), None) for column in columns] for row in rows]
-        shown = [at for at in range(len(columns)) if not at or any(row[at] not in EMPTY for row in cells)]
-        self.columns, self.has_head = [columns[at] for at in shown], has_head
-        self.headings = [one_line(column.heading) if has_head else "" for column in self.columns]
-        self.cells = [[row[at] for at in shown] for row in cells]
+        self.columns, self.has_head = columns, has_head
+        self.headings = [one_line(column.heading) if has_head else "" for column in columns]
+        self.cells = [[one_line(column.value_of(row), None) for column in columns] for row in rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width

@@ -14,7 +14,7 @@ def test_each_election_is_shown_with_its_leader() -> None:
     new(ElectionRow, name="mails")
     said = run("elections").out
     assert said.splitlines()[0].split() == [
-        *("election", "leader", "term", "leading", "for", "expires", "in", "standbys"),
+        *("election", "status", "leader", "term", "leading", "for", "expires", "in", "standbys"),
     ]
     assert "mails: no leader and no standbys" in said
     (one,) = run("elections", "show", "reports", "--json").json["elections"]

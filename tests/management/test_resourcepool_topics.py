@@ -36,7 +36,7 @@ def states() -> dict[str, str]:
 def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
     ran = run("topics")
     assert ran.out.splitlines()[0].split() == [
-        *("topic", "nodes", "pending", "next", "in", "due", "late", "by", "running"),
+        *("topic", "status", "nodes", "pending", "next", "in", "due", "late", "by", "running"),
         *("done/min", "failed/min", "dead-letter"),
     ]
     assert f"{TOPIC}: no live node handles it; start one: `manage.py resourcepool_timers`" in ran.out

@@ -111,8 +111,7 @@ def test_where_a_table_does_not_fit_each_row_is_a_block(monkeypatch: pytest.Monk
     rows = [Stream("oracle", "-", 0, 0), Stream("orders-of-the-northern-region", "web-3 pid 4711")]
     assert on_terminal(monkeypatch, 40, rows) == [
         "stream: oracle",
-        "  leading process: -; done/min: 0;",
-        "  dead-letter: 0",
+        "  done/min: 0; dead-letter: 0",
         "stream: orders-of-the-northern-region",
         "  leading process: web-3 pid 4711;",
         "  done/min: 10,000; dead-letter: 9,999",

@@ -1,10 +1,11 @@
 """``manage.py resourcepool NOUN VERB``: all commands of this app under one name."""
 
+import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management import get_commands, load_command_class
+from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from resourcepool.management.layout import one_line
@@ -49,10 +50,11 @@ class Command(BaseCommand):
             load_command_class(get_commands()[name], name).run_from_argv([argv[0], name, *rest])
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("words", nargs="*")
+        parser.add_argument("words", nargs=argparse.REMAINDER)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.run_from_argv(["manage.py", "resourcepool", *options["words"]])
+        """Run it for ``call_command("resourcepool", "streams", "show")``."""
+        call_command(*resolve(options["words"]), stdout=self.stdout, stderr=self.stderr)
 
 
 def verbs() -> dict[str, tuple[str, ...]]:
