@@ -90,9 +90,8 @@ IN_TURN = (
     "tests/taskqueue/test_consumer_stopping.py",  # the same
     "tests/taskqueue/timers/test_claims.py",  # locks, and batches in one transaction
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
-    *(
-        f"tests/taskqueue/dispenser/test_{of}.py" for of in ("buckets", "dispenser", "pool", "rebuild")
-    ),  # locks, the order of rows, and row counts of each statement
+    *(f"tests/taskqueue/dispenser/test_{of}.py" for of in ("dispenser", "rebuild")),  # locks, order, row counts
+    "tests/contrib/dispenser_parts",  # the same
     "tests/locks/test_condition.py",  # tickets that are locked until a commit, and row counts
     "tests/locks/test_notifying.py",  # the same
     *(
