@@ -14,7 +14,7 @@ from resourcepool.admin.resources.resource import ResourceAdmin
 from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.proxies import fields
-from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.fields import IDENTITY, BadField
 from resourcepool.proxies.models import Proxy
 from resourcepool.translation import gettext_lazy as _
 
@@ -58,13 +58,21 @@ class ProxyAdmin(ResourceAdmin):
         return lines(super().labels(resource), resource.country)
 
     def save_model(self, request: HttpRequest, obj: Proxy, form: ModelForm, change: bool) -> None:
-        """Warn when a changed address removed the password."""
-        had_password = bool(obj.__dict__.get("password"))
+        """Remove the stored password if the address changed without a new one, and say so."""
+        removes = change and _loses_password(form) and bool(obj.__dict__.get("password"))
+        if removes:
+            obj.password = ""
         super().save_model(request, obj, form, change)
-        if had_password and not obj.__dict__.get("password"):
+        if removes:
             text = _("The stored password was removed because the address changed. Enter it again if needed.")
             self.message_user(request, text, messages.WARNING)
 
     def changed_columns(self, form: ModelForm) -> list[str]:
         """Return the changed columns, including that of the password."""
-        return ["password" if name == "new_password" else name for name in super().changed_columns(form)]
+        columns = ["password" if name == "new_password" else name for name in super().changed_columns(form)]
+        return [*columns, "password"] if _loses_password(form) else columns
+
+
+def _loses_password(form: ModelForm) -> bool:
+    """Whether the address changed, to which the stored password belongs, and no new password was entered."""
+    return "new_password" not in form.changed_data and not set(IDENTITY).isdisjoint(form.changed_data)
