@@ -8,7 +8,8 @@ from django.db import connection
 from resourcepool.db import dialect
 from resourcepool.db.dialect import micros
 from resourcepool.taskqueue import TaskDispenser
-from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements
+from resourcepool.taskqueue.dispenser import statements
+from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket
 
 WORKERS = 8
 TTL = 600.0
@@ -50,7 +51,7 @@ class Plain:
     name = "plain driver"
 
     def __init__(self, dispenser: str, worker: str, limit: int) -> None:
-        self._bucket = bucket_lifecycle.open_bucket("default", dispenser, worker, worker, TTL).bucket
+        self._bucket = WorkerBucket("default", dispenser, worker, worker, TTL).open().bucket
         self._dispenser, self._worker, self._limit = dispenser, worker, limit
         self._texts, self._not_before = statements.texts(connection), dialect.of(connection).not_before
         session: Any = connection.connection

@@ -168,7 +168,7 @@ def _pending(count: int) -> None:
 
     from resourcepool.models import Timer, Topic
     from resourcepool.taskqueue import timers
-    from resourcepool.taskqueue.timers import claims
+    from resourcepool.taskqueue.timers import due_timers
 
     Timer.objects.all()._raw_delete("default")
     Topic.objects.get_or_create(name=TOPIC)
@@ -188,7 +188,7 @@ def _pending(count: int) -> None:
             "ANALYZE TABLE resourcepool_timer" if connection.vendor == "mysql" else "ANALYZE resourcepool_timer"
         )
     print(f"{count:,} pending timers, inserted in {time.monotonic() - begun:.0f} s", flush=True)
-    for rows in claims._heads("default", TOPIC, 33, 32):
+    for rows in due_timers._heads("default", TOPIC, 33, 32):
         sql, params = rows.query.get_compiler("default").as_sql()
         with connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN {sql}", params)
@@ -196,7 +196,7 @@ def _pending(count: int) -> None:
     looks = []
     for _ in range(50):
         begun = time.perf_counter()
-        claims.read_due("default", [TOPIC], 33, 32)
+        due_timers.read_due("default", [TOPIC], 33, 32)
         looks.append((time.perf_counter() - begun) * 1_000)
     print(f"a look: median {sorted(looks)[25]:.2f} ms", flush=True)
     sent: list[str] = []

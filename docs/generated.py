@@ -60,12 +60,12 @@ def _literal(value: object) -> str:
 
 def commands() -> str:
     """Every command, from its parser."""
-    names = sorted(name for name, app in get_commands().items() if app == "resourcepool")
+    names = sorted(name for name, app in get_commands().items() if app.startswith("resourcepool"))
     return "\n\n".join(_command(name) for name in names)
 
 
 def _command(name: str) -> str:
-    parser = load_command_class("resourcepool", name).create_parser("manage.py", name)
+    parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
     examples = str(parser.epilog or "").partition("\n\nExit codes")[0].removeprefix("Examples:\n")
     parts = [f"## {name}", _sentence(parser.description)]
     parts += [f"```text\n{inspect.cleandoc(examples)}\n```"] if examples else []

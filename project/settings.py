@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "resourcepool",
+    *(["resourcepool.contrib.celery_timers"] if find_spec("celery") else []),
     *OPTIONAL_APPS,
 ]
 MIDDLEWARE = [

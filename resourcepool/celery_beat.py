@@ -27,7 +27,8 @@ from resourcepool.elections.term import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.hints.broker import broker_connection
 from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit
-from resourcepool.taskqueue.models import MAX_LANES, MAX_RETRIES, Stream
+from resourcepool.taskqueue.abstract import MAX_RETRIES
+from resourcepool.taskqueue.models import MAX_LANES, Stream
 
 logger = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -65,12 +66,19 @@ def main(words: Sequence[str]) -> int:
 
 def everything(outcomes: list[Outcome]) -> None:
     of_everything()  # before there is any part
+    compile_tests()
     with contextlib.ExitStack() as stack:
         parts = [stack.enter_context(beside(name)) for name in BESIDE]
         one_after_the_other([name for name in PARTS if name not in BESIDE], [], outcomes)
         for part in parts:
             outcomes.append(part.outcome())  # noqa: PERF401 (kept when interrupted)
     run_again(outcomes, run_alone)
+
+
+def compile_tests() -> None:
+    """Have pytest compile all tests once: in a fresh checkout each of a dozen processes would do so by itself."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq"]
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
 
 
 def one_after_the_other(parts: Sequence[str], extra: Sequence[str], outcomes: list[Outcome]) -> None:

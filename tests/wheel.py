@@ -62,8 +62,8 @@ EXTRAS = {
     "postgres": Extra(("psycopg",)),
     "checks": Extra(options={"CHECKS": {"resourcepool.Proxy": {"url": "https://example.com/"}}}),
     "celery": Extra(
-        ("resourcepool.tasks", "resourcepool.celery_timers", "resourcepool.celery_beat"),
-        ("django_celery_beat",),
+        ("resourcepool.tasks", "resourcepool.contrib.celery_timers.tasks", "resourcepool.celery_beat"),
+        ("django_celery_beat", "resourcepool.contrib.celery_timers"),
         {"HINTS": "amqp://localhost"},
     ),
     "rest": Extra(("resourcepool.rest.urls",), ("rest_framework",)),

@@ -34,7 +34,7 @@ from resourcepool.resources.state import QuarantinePolicy
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.taskqueue.abstract import recorded_models
-from resourcepool.taskqueue.timers.runner import node_labels, node_version
+from resourcepool.taskqueue.timers.nodes import node_labels, node_version
 
 _HINTS = documented("how-to/hints")
 

@@ -8,6 +8,10 @@ from typing import Any, TypeVar
 
 from django.db import IntegrityError, connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.constants import OnConflict
+
+from resourcepool.db import dialect
+from resourcepool.db.dialect import DbNow, FenceField
 
 LENGTH = 250_000  # characters of up to 4 bytes: some database servers allow only 1 MB (max_allowed_packet)
 
@@ -57,6 +61,51 @@ def insert_unless_exists(row: models.Model, using: str) -> None:
     """Insert this row, unless its key exists; in a transaction of the caller, in a savepoint."""
     with contextlib.suppress(IntegrityError), transaction.atomic(using=using):
         row.save(force_insert=True, using=using)
+
+
+def insert_many(
+    connection: BaseDatabaseWrapper, blank: models.Model, names: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> int:
+    """Insert rows in this order, except existing keys; return how many were inserted. An error inserts none.
+
+    Written in SQL: ``bulk_create`` needs five times as long to prepare the values, most of which are equal in all rows.
+
+    Args:
+        blank: an unsaved row with the values of all other columns.
+        names: the columns of ``rows``. The last one may be a time; None means the time of the statement.
+    """
+    db_dialect, ops, meta = dialect.of(connection), connection.ops, blank._meta
+    texts: list[str] = []
+    columns: list[Any] = []
+    same: list[Any] = []
+    for field in meta.concrete_fields:
+        value = getattr(blank, field.attname)
+        if field.primary_key or field.name in names:
+            continue
+        columns.append(field)
+        if isinstance(field, FenceField):
+            texts.append(db_dialect.micros_now)
+        elif isinstance(value, DbNow):
+            texts.append(db_dialect.indexed_now)
+        else:
+            texts.append("%s")
+            same.append(field.get_db_prep_save(value, connection))
+    columns += [meta.get_field(name) for name in names]
+    start = f"({', '.join(texts)}, {'%s, ' * (len(names) - 1)}"
+    values, params = [], []
+    for row in rows:
+        is_now = row[-1] is None
+        values.append(f"{start}{db_dialect.indexed_now if is_now else '%s'})")
+        params += [*same, *(row[:-1] if is_now else row)]
+    quoted = ", ".join(ops.quote_name(str(field.column)) for field in columns)
+    insertion = ops.insert_statement(on_conflict=OnConflict.IGNORE)
+    end = ops.on_conflict_suffix_sql(columns, OnConflict.IGNORE, [], [])
+    insertion = f"{db_dialect.before_warnings(connection)}{insertion}"
+    sql = f"{insertion} {ops.quote_name(meta.db_table)} ({quoted}) VALUES {', '.join(values)} {end}"
+    with transaction.atomic(using=connection.alias, savepoint=False):
+        added = dialect.run(connection, sql, params, dialect.row_count)
+        db_dialect.raise_on_altered_text(connection)
+    return int(added)
 
 
 def for_update(rows: Any, *, skip_locked: bool = False) -> Any:

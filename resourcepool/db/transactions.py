@@ -33,6 +33,9 @@ def short_transaction(
 
     Inside a transaction of the caller, also one begun by turning autocommit off, and on SQLite, the project's settings
     apply.
+
+    On PostgreSQL it is at READ COMMITTED whatever the project has chosen: under load, all tries could otherwise fail
+    because others had changed the rows since its snapshot.
     """
     db_dialect, session = of(connection), None
     is_outermost = not connection.in_atomic_block and connection.get_autocommit()
@@ -40,6 +43,8 @@ def short_transaction(
         with transaction.atomic(using=connection.alias):
             if is_outermost and db_dialect.short_lock_wait:
                 session = connection.connection
+                if db_dialect.read_committed and not db_dialect.reads_committed(connection):
+                    execute(connection, db_dialect.read_committed)
                 execute(connection, db_dialect.short_lock_wait, {"seconds": wait, "idle": idle})
             yield
     finally:

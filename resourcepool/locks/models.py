@@ -2,14 +2,11 @@
 
 from typing import Any, ClassVar
 
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import options
 from resourcepool.db.dialect import KeyField
 from resourcepool.db.dialect.statement import Where
-from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 from resourcepool.translation import gettext_lazy as _
 
@@ -30,14 +27,6 @@ class AbstractNamed(AbstractLease):
 
     def __str__(self) -> str:
         return self.name_of(self.pk) or str(self.pk)
-
-    def clean(self) -> None:
-        """Reject a name that is not one printable line."""
-        try:
-            options.name("name", self.name_of(self.pk), most=MAX_NAME)
-        except BadOption:
-            message = _("Enter one line of at most %(most)d printable characters.") % {"most": MAX_NAME}
-            raise ValidationError({"name": message}) from None
 
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:

@@ -18,9 +18,8 @@ from resourcepool.leases import verbs
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lockable import Hold, Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
-from resourcepool.locks.permits import PermitLease, Permits
+from resourcepool.locks.permits import MAX_PERMITS, PermitLease, Permits, resize
 from resourcepool.locks.registry import holds, is_of_caller
-from resourcepool.locks.resize import MAX_PERMITS, resize
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered

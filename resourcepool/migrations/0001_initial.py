@@ -12,7 +12,7 @@ import resourcepool.events.field
 import resourcepool.labels
 import resourcepool.leases.models
 import resourcepool.resources.tags
-import resourcepool.taskqueue.timers.rules
+import resourcepool.taskqueue.timers.models
 import resourcepool.text
 
 
@@ -740,7 +740,7 @@ class Migration(migrations.Migration):
                         default="",
                         help_text="Only nodes of this version or later handle it, e.g. 2.10; empty: all nodes.",
                         max_length=50,
-                        validators=[resourcepool.taskqueue.timers.rules.check_version],
+                        validators=[resourcepool.taskqueue.timers.models.check_version],
                         verbose_name="minimum version",
                     ),
                 ),

@@ -3,7 +3,7 @@
 from django.db.models import Exists, OuterRef
 
 from resourcepool.locks.operator_actions import remove_barriers, resize_names, revoke, revoke_holders
-from resourcepool.locks.resize import MAX_PERMITS
+from resourcepool.locks.permits import MAX_PERMITS
 from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
 from resourcepool.operations.taskqueue import REASON

@@ -22,10 +22,9 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
 from resourcepool.models import AbstractResource, Proxy
 from resourcepool.safety import measurements
-from resourcepool.safety.diagnosis import diagnose, error_text
+from resourcepool.safety.diagnosis import diagnose, error_text, passed
 from resourcepool.safety.measurements import Commits, Distance, Leases, Tickets
 from resourcepool.safety.problem import Problem, problem
-from resourcepool.safety.rules import passed
 from resourcepool.waiting import tickets
 from resourcepool.waiting.models import Ticket
 

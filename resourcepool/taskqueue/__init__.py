@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING
 from resourcepool.lazy import lazy_names
 
 __all__ = ["Assigned", "Consumer", "Done", "GivenBack", "NewTask", "Rebuilt"]
-__all__ += ["RunningTask", "Stream", "Submitted", "Task", "TaskBucket", "TaskDispenser"]
-__all__ += ["TaskPool", "TaskRouter", "handler", "submit", "submit_many"]
+__all__ += ["RunningTask", "Stream", "Submitted", "Task", "TaskDispenser"]
+__all__ += ["handler", "submit", "submit_many"]
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
-    from resourcepool.taskqueue.dispenser.bucket import TaskBucket, TaskRouter
     from resourcepool.taskqueue.dispenser.dispenser import Done, TaskDispenser
-    from resourcepool.taskqueue.dispenser.pool import TaskPool
     from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
     from resourcepool.taskqueue.dispenser.validation import Assigned
     from resourcepool.taskqueue.handlers import handler
@@ -33,10 +31,7 @@ else:
             "Stream": "models",
             "Submitted": "submission",
             "Task": "models",
-            "TaskBucket": "dispenser.bucket",
             "TaskDispenser": "dispenser.dispenser",
-            "TaskPool": "dispenser.pool",
-            "TaskRouter": "dispenser.bucket",
             "handler": "handlers",
             "submit": "submission",
             "submit_many": "submission",

@@ -5,6 +5,8 @@ retries: these are too many.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from django.apps import apps
@@ -13,16 +15,21 @@ from django.db.models import F, Value
 
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow
+from resourcepool.db.dialect.fields import seconds, whole
+from resourcepool.db.dialect.statement import Where
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
 from resourcepool.events import Sentence, SentenceField, sentence_for
+from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
 
 MAX_OUTCOME = 2_000
+MAX_RETRIES = 1_000
 MAX_NAMES = 5  # in an error
 CHUNK = 1_000  # rows in a statement
+UNFINISHED = Where(" AND finished_at IS NULL")
 # With a constraint each insertion would lock the row it refers to, such as the stream, which its leader writes. Another
 # index begins with this column already.
 BARE_KEY: dict[str, Any] = {"db_index": False, "db_constraint": False}
@@ -81,6 +88,52 @@ class PausableQuerySet(models.QuerySet[Any]):
     def resume(self, actor: str = "") -> int:
         """End the pause; return how many were paused."""
         return update_and_record(self.paused(), EventKind.RESUMED, actor, "", is_paused=False)
+
+
+# The settings that several places have; their defaults and help texts differ.
+retries_field = partial(whole, _("retries"), least=0, most=MAX_RETRIES)
+retry_delay_field = partial(seconds, _("retry delay (s)"), 10.0)
+max_crashes_field = partial(whole, _("maximum crashes"), 3, least=1, most=100)
+done_kept_field = partial(seconds, most=3_650 * DAY)
+is_paused_field = partial(models.BooleanField, _("paused"), default=False)
+
+
+class AbstractPlace(models.Model):
+    """A dispenser or a topic: a named row that is created on first use."""
+
+    records_operations: ClassVar[bool] = True
+
+    objects: ClassVar[Any] = PausableQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings that a stream and a topic have in common; see their fields. Times in seconds."""
+
+    is_paused: bool
+    retries: int
+    retry_delay: float
+    max_crashes: int
+    done_kept: float
+
+    @classmethod
+    def read(cls, rows: Any) -> list[Any]:
+        """Read the settings of these rows."""
+        return [cls(**row) for row in rows.values(*cls.__dataclass_fields__)]
+
+    def delay(self, failures: int) -> float:
+        """Return the time before the next attempt after this many failures."""
+        return self.retry_delay
+
+    def crashes_left(self, crashes: int) -> int:
+        """Return the crash count that is kept after an attempt without a crash."""
+        return crashes
 
 
 class WorkQuerySet(models.QuerySet[Any]):
@@ -172,6 +225,14 @@ class AbstractWork(models.Model):
             self.pk = self.pk or tried  # the commit may have succeeded
             raise
         return True
+
+    @classmethod
+    def leaves_a_row(cls, using: str, place: str, name: str) -> bool:
+        """Whether it leaves a row once finished, so that a repeated call can tell if an earlier one succeeded."""
+        places: Any = cls._meta.get_field(cls.key_columns[0]).related_model
+        rows = cls.objects.using(using).named(place, name)  # type: ignore[attr-defined]  # as in insert
+        keeping = places.objects.using(using).filter(pk=place, done_kept__gt=0)
+        return any(each.exists() for each in (rows, keeping))
 
     @classmethod
     def unassigned_values(cls) -> dict[str, Any]:

@@ -13,23 +13,22 @@ from django.db.models.functions import FirstValue, RowNumber
 
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow, MicrosUntil
-from resourcepool.db.dialect.statement import Where
 from resourcepool.leases.statements import NOW, Held, Sql, change
 from resourcepool.leases.table import table_of
 from resourcepool.options import DAY
 from resourcepool.taskqueue import handlers
+from resourcepool.taskqueue.abstract import UNFINISHED
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import End, Policy, TaskSnapshot
 
 State = Task.State
-UNFINISHED = Where(" AND finished_at IS NULL")
+UNFINISHED_STATES = (State.READY, State.RUNNING, State.BLOCKED)
 COLUMNS = TaskSnapshot._fields[:-1]  # due_in is computed
 
 
 def read_policy(using: str, stream: str) -> Policy | None:
     """Return the settings of a stream; None: it does not exist."""
-    row = Stream.objects.using(using).filter(pk=stream).values(*Policy.__dataclass_fields__).first()
-    return None if row is None else Policy(**row)
+    return next(iter(Policy.read(Stream.objects.using(using).filter(pk=stream)[:1])), None)
 
 
 def first_tasks(
@@ -129,12 +128,11 @@ def end(using: str, attempts: Held, how: End) -> int:
     Args:
         attempts: (primary key, fence) pairs.
     """
-    if how.decision is None:
+    if how.state is None:
         return change(connections[using], Task, "delete", attempts, where=UNFINISHED)
-    state, delay = how.decision
-    also: dict[str, Any] = {"state": state.value, "outcome": how.outcome}
-    if how.decision.is_finished:
+    also: dict[str, Any] = {"state": how.state.value, "outcome": how.outcome}
+    if how.state not in UNFINISHED_STATES:
         also["finished_at"] = NOW
     if how.counts:
         also["failures"], also["crashes"] = how.counts
-    return change(connections[using], Task, "release", attempts, delay, where=UNFINISHED, also=also)
+    return change(connections[using], Task, "release", attempts, how.delay, where=UNFINISHED, also=also)

@@ -11,7 +11,13 @@ from resourcepool.db.dialect.fields import seconds, whole
 from resourcepool.elections.models import AbstractElection
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet
+from resourcepool.taskqueue import abstract
+from resourcepool.taskqueue.abstract import (
+    BARE_KEY,
+    AbstractWork,
+    PausableQuerySet,
+    WorkQuerySet,
+)
 from resourcepool.text import CharField, TextField
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
@@ -19,7 +25,6 @@ from resourcepool.translation import gettext_noop
 MAX_KEY = 200
 MAX_TYPE = 100
 MAX_LANES = 64
-MAX_RETRIES = 1_000
 SETTINGS = (
     *("on_failure", "retries", "retry_delay", "max_crashes", "lanes"),
     *("term_ttl", "lock_delay", "done_kept"),
@@ -60,16 +65,10 @@ class Stream(AbstractElection):
         default=OnFailure.BLOCK,
         help_text=_("What happens to a task that has failed after all its retries."),
     )
-    retries = whole(_("retries"), 3, _("How many times a failed task is retried."), 0, MAX_RETRIES)
-    retry_delay = seconds(
-        _("retry delay (s)"), 10.0, _("Time before each retry; later tasks of the lane wait, too.")
-    )
-    max_crashes = whole(
-        _("maximum crashes"),
-        3,
-        _("A task fails for good once its process has crashed this many times."),
-        1,
-        100,
+    retries = abstract.retries_field(3, _("How many times a failed task is retried."))
+    retry_delay = abstract.retry_delay_field(_("Time before each retry; later tasks of the lane wait, too."))
+    max_crashes = abstract.max_crashes_field(
+        _("A task fails for good once its process has crashed this many times.")
     )
     lanes = whole(
         _("lanes"),
@@ -86,13 +85,12 @@ class Stream(AbstractElection):
         0.0,
         _("Extra time before a new leader begins, unless the last one resigned."),
     )
-    done_kept = seconds(
+    done_kept = abstract.done_kept_field(
         _("finished tasks kept (s)"),
         7 * DAY,
         _("How long finished tasks and their keys are kept, except dead letters; 0: deleted once done."),
-        most=3_650 * DAY,
     )
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No new tasks are started."))
+    is_paused = abstract.is_paused_field(help_text=_("No new tasks are started."))
     address = models.PositiveIntegerField(
         default=0, editable=False, help_text=_("Address of the consumer's process, for hints.")
     )

@@ -1,11 +1,14 @@
-"""Which tasks may begin, and the new state of a task after a failure or a crash. Pure functions."""
+"""Which tasks may begin, and what happens after a failure or a crash of a task or timer. Pure functions."""
 
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
+from resourcepool.taskqueue.abstract import Settings
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.text import ascii_escaped
 
 State = Task.State
 
@@ -14,77 +17,125 @@ GIVEN_UP = {
     Stream.OnFailure.SKIP: State.SKIPPED,
     Stream.OnFailure.DEAD_LETTER: State.DEAD,
 }
-UNFINISHED = (State.READY, State.RUNNING, State.BLOCKED)
+
+
+class Result(NamedTuple):
+    """The result of an attempt. ``error`` is None when the task is done or ``is_given_back``.
+
+    ``delay``: seconds until a returned task may begin again.
+    ``is_disconnected``: it failed because a connection was lost.
+    ``is_lost``: it failed after its lease had ended.
+    ``has_begun``: the handler was called.
+    ``is_cut_off``: the process exits without waiting for the handler.
+    """
+
+    outcome: str
+    error: str | None = None
+    is_given_back: bool = False
+    delay: float = 0.0
+    is_disconnected: bool = False
+    is_lost: bool = False
+    has_begun: bool = True
+    is_cut_off: bool = False
+
+    @property
+    def how(self) -> str:
+        """How the attempt ended, for logs."""
+        if self.is_given_back:
+            return "released"
+        if self.error is None:
+            return "handled"
+        return "lost its lease" if self.is_lost else "failed"
+
+    def ascii_escaped(self) -> "Result":
+        """Return it for a database that cannot store its text; itself if it is ASCII."""
+        error = None if self.error is None else ascii_escaped(self.error)
+        outcome = ascii_escaped(self.outcome)
+        return self if (outcome, error) == self[:2] else self._replace(outcome=outcome, error=error)
+
+
+GIVEN_BACK = Result("", is_given_back=True)  # by the loop, not by the handler
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """The settings of a stream; see the fields of ``Stream``. Times in seconds."""
+class Policy(Settings):
+    """The settings of a stream."""
 
     on_failure: str
-    retries: int
-    retry_delay: float
-    max_crashes: int
     lanes: int
-    done_kept: float
-    is_paused: bool
+
+    def crashes_left(self, crashes: int) -> int:
+        # A task of another lane may have caused the first crash. Any later crash is its own: it ran alone.
+        return 0 if self.lanes > 1 and crashes == 1 else crashes
+
+    def given_up(self) -> Task.State:
+        """Return the state of a task that is not retried automatically."""
+        return GIVEN_UP[Stream.OnFailure(self.on_failure)]
+
+
+class Verdict(Enum):
+    DONE = "done"
+    RETRIED = "retried"
+    GIVEN_UP = "given up"
 
 
 class Decision(NamedTuple):
-    """The new state of a task, and the seconds until it may be tried again."""
+    """What happens after an attempt; ``delay``: seconds until the next one; and the new counts."""
 
-    state: Task.State
-    delay: float = 0.0
+    verdict: Verdict
+    delay: float
+    failures: int
+    crashes: int
 
-    @property
-    def is_finished(self) -> bool:
-        return self.state not in UNFINISHED
+
+def after_attempt(settings: Settings, result: Result, failures: int, crashes: int) -> Decision:
+    """Decide about a task or timer that has failed ``failures`` times and crashed ``crashes`` times before.
+
+    A lost database connection counts as a crash while ``max_crashes`` permits, and then as a failure: it is retried
+    after a delay, because the database may be down, but a task that ends its own sessions fails in the end.
+    """
+    if result is GIVEN_BACK:  # cut off: its crashes stay as they are
+        return Decision(Verdict.RETRIED, 0.0, failures, crashes)
+    if result.error is None:
+        if not result.is_given_back:
+            return Decision(Verdict.DONE, 0.0, failures, crashes)
+        return Decision(Verdict.RETRIED, result.delay, failures, settings.crashes_left(crashes))
+    if result.is_disconnected and crashes + 1 < settings.max_crashes:
+        return Decision(Verdict.RETRIED, settings.retry_delay, failures, crashes + 1)
+    failures, crashes = failures + 1, settings.crashes_left(crashes)
+    if failures <= settings.retries:
+        return Decision(Verdict.RETRIED, settings.delay(failures), failures, crashes)
+    return Decision(Verdict.GIVEN_UP, 0.0, failures, crashes)
 
 
 class End(NamedTuple):
-    """How an attempt ends; ``decision`` None: delete the task; ``counts``: new failures and crashes, if changed."""
+    """The end of an attempt at a task: ``state`` None: delete the task; ``counts``: changed failures and crashes."""
 
-    decision: Decision | None
+    state: Task.State | None
     outcome: str
+    delay: float = 0.0
     counts: tuple[int, int] | None = None
 
 
-def after_failure(policy: Policy, failures: int) -> Decision:
-    """Decide about a task that has failed ``failures`` times, this failure included."""
-    if failures <= policy.retries:
-        return Decision(State.READY, policy.retry_delay)
-    return final_decision(policy)
+def end_of(policy: Policy, result: Result, failures: int, crashes: int) -> End:
+    """Return how an attempt with this result ends; see ``after_attempt``."""
+    decision = after_attempt(policy, result, failures, crashes)
+    state: Task.State | None = State.READY
+    if decision.verdict is Verdict.DONE:
+        state = State.DONE if policy.done_kept else None
+    elif decision.verdict is Verdict.GIVEN_UP:
+        state = policy.given_up()
+    counts = decision[2:]
+    outcome = result.outcome if result.error is None else result.error
+    return End(state, outcome, decision.delay, None if counts == (failures, crashes) else counts)
 
 
-def after_lost_connection(policy: Policy, crashes: int) -> Decision | None:
-    """Decide about a task that lost its database connection. That counts as a crash; None: as a failure.
-
-    The task is retried after a delay, because the database may be down. A task that ends its own sessions fails in the
-    end.
-    """
-    return Decision(State.READY, policy.retry_delay) if crashes + 1 < policy.max_crashes else None
-
-
-def final_decision(policy: Policy) -> Decision:
-    """Return the decision for a task that is not retried automatically."""
-    return Decision(GIVEN_UP[Stream.OnFailure(policy.on_failure)])
-
-
-def after_crash(policy: Policy, crashes: int) -> Decision | None:
-    """Decide about a task whose process has crashed ``crashes`` times; None: run it again."""
+def after_crash(policy: Policy, crashes: int) -> Task.State | None:
+    """Return the state of a task whose process has crashed ``crashes`` times; None: run it again."""
     if crashes < policy.max_crashes:
         return None
-    decision = final_decision(policy)
     # A task that kills its process is kept for an operator, also where failed tasks are skipped.
-    return decision if decision.state is State.BLOCKED else Decision(State.DEAD)
-
-
-def crashes_left(policy: Policy, crashes: int) -> int:
-    """Return the crash count that a task keeps after an attempt without a crash.
-
-    A task of another lane may have caused the first crash. Any later crash is its own: it ran alone.
-    """
-    return 0 if policy.lanes > 1 and crashes == 1 else crashes
+    return State.BLOCKED if policy.given_up() is State.BLOCKED else State.DEAD
 
 
 class TaskSnapshot(NamedTuple):

@@ -7,13 +7,15 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
-from django.db import connections
+from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import F
 
 from resourcepool import options
 from resourcepool.clock import monotonic
+from resourcepool.db import dialect
+from resourcepool.db.dialect import ErrorKind
 from resourcepool.db.open_transaction import guard_transaction
 from resourcepool.db.retry import retrying
 from resourcepool.elections.term import Term
@@ -21,14 +23,15 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases.lease import Lease
 from resourcepool.options import Seconds
-from resourcepool.taskqueue import sessions
 from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import Task
-from resourcepool.taskqueue.policy import TaskSnapshot
-from resourcepool.text import ascii_escaped, printable
+from resourcepool.taskqueue.policy import Result, TaskSnapshot
+from resourcepool.text import printable
 
 logger = logging.getLogger(__name__)
+
+MAX_CAUSES = 20  # in a chain of exceptions
 
 
 class GivenBack(ResourcePoolError):
@@ -48,29 +51,6 @@ class GivenBack(ResourcePoolError):
     def __init__(self, why: str = "", *, after: Seconds = 0) -> None:
         super().__init__(why)
         self.after = options.seconds("after", after)
-
-
-class Result(NamedTuple):
-    """The result of an attempt. ``error`` is None when the task is done or ``is_given_back``.
-
-    ``delay``: seconds until a returned task may begin again.
-    ``is_disconnected``: it failed because a connection was lost.
-    """
-
-    outcome: str
-    error: str | None = None
-    is_given_back: bool = False
-    delay: float = 0.0
-    is_disconnected: bool = False
-
-    def ascii_escaped(self) -> "Result":
-        """Return it for a database that cannot store its text; itself if it is ASCII."""
-        error = None if self.error is None else ascii_escaped(self.error)
-        outcome = ascii_escaped(self.outcome)
-        return self if (outcome, error) == self[:2] else self._replace(outcome=outcome, error=error)
-
-
-GIVEN_BACK = Result("", is_given_back=True)  # by the loop, not by the handler
 
 
 class Attempt:
@@ -93,7 +73,6 @@ class Attempt:
         self.max_runtime = None if handler is None else handler.max_runtime
         self.overdue_at = math.inf
         self._stopping = threading.Event()
-        self.ends_process: Callable[[BaseException], bool] = lambda _error: False
 
     @property
     def is_stopping(self) -> bool:
@@ -111,6 +90,14 @@ class Attempt:
     def ensure_held(self) -> None:
         """Raise LeaseLost if another process may have begun the next attempt. No I/O."""
         self.lease.ensure_held()
+
+    def ends_process(self, error: BaseException) -> bool:
+        """Whether an error of the handler means that this process has to exit."""
+        return False
+
+    def ended(self, result: Result, *, is_cut_off: bool = False) -> Result:
+        """Return the result with what is known when the attempt has ended."""
+        return result
 
     def run(self) -> Result:
         """Call the handler; raises only errors for which ``ends_process`` is true."""
@@ -195,7 +182,7 @@ def failure_result(error: BaseException) -> Result:
     return Result(
         "",
         _line(f"{type(error).__name__}: {_text_of(error)}"),
-        is_disconnected=sessions.caused_by_disconnection(error),
+        is_disconnected=caused_by_disconnection(error),
     )
 
 
@@ -219,3 +206,24 @@ def _text_of(error: BaseException) -> str:
 
 def _line(text: str) -> str:
     return " ".join(printable(text, " ").split())[:MAX_OUTCOME]
+
+
+def caused_by_disconnection(error: BaseException) -> bool:
+    """Whether a lost connection to a database that this thread has used caused this error."""
+    return any(_is_disconnection(cause) for cause in _causes(error))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(MAX_CAUSES):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_disconnection(error: BaseException) -> bool:
+    if not isinstance(error, DatabaseError | InterfaceError):
+        return False
+    supported: list[Any] = [each for each in connections.all(initialized_only=True) if dialect.supports(each)]
+    candidates = [each for each in supported if isinstance(error.__cause__, each.Database.Error)]
+    return any(dialect.error_kind(each, error) is ErrorKind.DISCONNECTED for each in candidates)

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TypeVar
@@ -12,7 +12,6 @@ from django.db import connections, transaction
 from django.utils import translation
 
 from resourcepool.clock import monotonic
-from resourcepool.db import dialect
 from resourcepool.db.retry import retrying
 from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.db.timeouts import statement_timeout
@@ -22,20 +21,10 @@ from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.abstract import event_reason, tasks_text
-from resourcepool.taskqueue.in_hand import InHand
+from resourcepool.taskqueue.in_hand import InHand, store
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.policy import (
-    Decision,
-    End,
-    Policy,
-    TaskSnapshot,
-    after_crash,
-    after_failure,
-    after_lost_connection,
-    choose,
-    crashes_left,
-)
-from resourcepool.taskqueue.running_task import GIVEN_BACK, Result, RunningTask
+from resourcepool.taskqueue.policy import End, Policy, Result, TaskSnapshot, after_crash, choose, end_of
+from resourcepool.taskqueue.running_task import RunningTask
 from resourcepool.taskqueue.worker_loop import Worker
 
 logger = logging.getLogger(__name__)
@@ -51,14 +40,14 @@ MAX_WAITING_LANES = 1_000  # that a query excludes by name
 Answer = TypeVar("Answer")
 
 
-class StreamWorker(Worker[RunningTask, Result]):
+class StreamWorker(Worker[RunningTask]):
     """The worker of a consumer during one term."""
 
     def __init__(
         self, stream: str, term: Term, wakeup: Wakeup, resigned_for: dict[str, float] | None = None
     ) -> None:
         """Prepare; ``resigned_for``: when this process has resigned, by task type. It is updated."""
-        self.in_hand = InHand(wakeup, lambda _task, result, _is_cut_off: result)
+        self.in_hand = InHand(wakeup)
         self._resigned_for = {} if resigned_for is None else resigned_for
         self._unknown: set[str] = set()  # types without a handler in this process
         self._reported: set[int] = set()  # tasks whose outcome already says that there is no handler
@@ -178,20 +167,15 @@ class StreamWorker(Worker[RunningTask, Result]):
         }
 
     def _write(self, policy: Policy, free: int) -> list[RunningTask]:
-        """Store results and begin tasks in one transaction; text that the database refuses is stored in ASCII."""
-        try:
-            return self._guarded(lambda: self._send(policy, free))
-        except Exception as error:
-            if not self.in_hand.ends or not dialect.refuses_text(self._connection, error):
-                raise
-            logger.warning(
-                "stream %s: the database refuses the text of a result or an error: %s", self._stream, error
-            )
-            self.in_hand.ends = {task: result.ascii_escaped() for task, result in self.in_hand.ends.items()}
-            return self._guarded(lambda: self._send(policy, free))
+        """Store results and begin tasks in one transaction."""
+        return store(
+            self._connection,
+            self.in_hand.ends,
+            lambda ends: self._guarded(lambda: self._send(policy, free, ends)),
+        )
 
-    def _send(self, policy: Policy, free: int) -> list[RunningTask]:
-        self._end(policy)
+    def _send(self, policy: Policy, free: int, ends: Mapping[RunningTask, Result]) -> list[RunningTask]:
+        self._end(policy, ends)
         # A transaction that is sent again has to read them again.
         heads, self._due = self._due, []
         if free <= 0:
@@ -201,11 +185,11 @@ class StreamWorker(Worker[RunningTask, Result]):
     def _begin(self, policy: Policy, heads: list[TaskSnapshot]) -> list[RunningTask]:
         may_run = []
         for head in heads:
-            decision = after_crash(policy, head.crashes) if head.crashes else None
-            if decision is None:
+            state = after_crash(policy, head.crashes) if head.crashes else None
+            if state is None:
                 may_run.append(head)
             else:
-                end = End(decision, sentence_for("process_crashed", count=head.crashes))
+                end = End(state, sentence_for("process_crashed", count=head.crashes))
                 if attempts.end(self._using, [(head.pk, head.fence)], end):
                     self._record_failure(head, end)
         if not may_run:
@@ -215,35 +199,22 @@ class StreamWorker(Worker[RunningTask, Result]):
             begun = attempts.with_params(self._using, begun)
         return [RunningTask(self._stream, head, self._term, handlers.find(head.type)) for head in begun]
 
-    def _end(self, policy: Policy) -> None:
+    def _end(self, policy: Policy, ends: Mapping[RunningTask, Result]) -> None:
         by_end: dict[End, list[RunningTask]] = {}
-        for task, result in self.in_hand.ends.items():
+        for task, result in ends.items():
+            end, mine = end_of(policy, result, task.failures, task.crashes), [(task.pk, task.fence)]
             if result.error is None:
-                by_end.setdefault(_without_failure(policy, task, result), []).append(task)
-            else:
-                self._end_failed(policy, task, result.error, is_disconnected=result.is_disconnected)
+                by_end.setdefault(end, []).append(task)
+            elif attempts.end(self._using, mine, end):
+                logger.warning("task %s: %s after attempt %d: %s", task, end.state, task.attempt, end.outcome)
+                if end.state is not Task.State.READY:
+                    self._record_failure(task, end)
         for end, tasks in by_end.items():
             attempts.end(self._using, [(task.pk, task.fence) for task in tasks], end)
 
-    def _end_failed(self, policy: Policy, task: RunningTask, error: str, *, is_disconnected: bool) -> None:
-        """Store that an attempt failed: a lost connection counts as a crash while ``max_crashes`` permits."""
-        decision = after_lost_connection(policy, task.crashes) if is_disconnected else None
-        counts = task.failures, task.crashes + 1
-        if decision is None:
-            counts = task.failures + 1, crashes_left(policy, task.crashes)
-            decision = after_failure(policy, task.failures + 1)
-        end = End(decision, error, counts)
-        if attempts.end(self._using, [(task.pk, task.fence)], end):
-            logger.warning("task %s: %s after attempt %d: %s", task, decision.state, task.attempt, error)
-            if decision.state is not Task.State.READY:
-                self._record_failure(task, end)
-
     def _record_failure(self, task: TaskSnapshot | RunningTask, end: End) -> None:
-        assert end.decision is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
-        what, reason = (
-            EventKind(end.decision.state.value),
-            event_reason(f"{self._stream}/{task.key}", end.outcome),
-        )
+        assert end.state is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
+        what, reason = EventKind(end.state.value), event_reason(f"{self._stream}/{task.key}", end.outcome)
         emit(RowEvent(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:
@@ -259,12 +230,3 @@ class StreamWorker(Worker[RunningTask, Result]):
         idle = now - self._active_at
         pause = 0.0 if self._has_more else min(MAX_PAUSE, max(MIN_PAUSE, idle * IDLE_SHARE))
         return min([now + pause, *(until for until in self._waits.values() if until > now)])
-
-
-def _without_failure(policy: Policy, task: RunningTask, result: Result) -> End:
-    if result is GIVEN_BACK:  # cut off: its crashes stay as they are
-        return End(Decision(Task.State.READY), "")
-    if result.is_given_back:  # by its handler, which did not crash
-        counts = task.failures, crashes_left(policy, task.crashes)
-        return End(Decision(Task.State.READY, result.delay), result.outcome, counts)
-    return End(Decision(Task.State.DONE) if policy.done_kept else None, result.outcome)

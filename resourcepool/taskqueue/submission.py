@@ -12,10 +12,20 @@ from django.db import connections, router
 from resourcepool import hints, options
 from resourcepool.db.dialect import DbNow, in_columns
 from resourcepool.db.retry import Unsettled, retrying
+from resourcepool.db.rows import batches, insert_many
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
-from resourcepool.taskqueue.abstract import existing_names
-from resourcepool.taskqueue.bulk_insert import Row, batches, insert
+from resourcepool.taskqueue.abstract import CHUNK, existing_names
 from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
+
+
+class Row(NamedTuple):
+    """The checked values of a new task; ``task_time`` None: the time of the statement."""
+
+    key: str
+    type: str
+    params: str
+    lane: str
+    task_time: datetime.datetime | None
 
 
 class Submitted(NamedTuple):
@@ -76,7 +86,7 @@ def submit(
     address = _address(using, stream)
 
     def settle() -> bool:
-        if row.pk and not _leaves_a_row(using, row):
+        if row.pk and not Task.leaves_a_row(using, stream, row.key):
             raise DatabaseUnavailable(f"task {row} may have been submitted, and have been done since")
         raise Unsettled
 
@@ -84,12 +94,6 @@ def submit(
     if address:
         hints.after_commit(using, hints.send, address)
     return Submitted(row.key, is_new)
-
-
-def _leaves_a_row(using: str, row: Task) -> bool:
-    """Whether a finished task leaves a row, so that a repeated insert can tell if an earlier one succeeded."""
-    exists = Task.objects.using(using).named(row.stream_id, row.key).exists()
-    return exists or Stream.objects.using(using).filter(pk=row.stream_id, done_kept__gt=0).exists()
 
 
 def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
@@ -106,7 +110,7 @@ def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
     rows = [_numbered(number, task) for number, task in enumerate(tasks)]
     using = router.db_for_write(Task)
     address, added = _address(using, stream), 0
-    for batch in batches(rows):
+    for batch in batches(rows, lambda row: sum(map(len, row[:-1])), CHUNK):
         added += retrying(connections[using], partial(_add, using, stream, batch))
     if address:
         hints.after_commit(using, hints.send, address)
@@ -122,7 +126,7 @@ def _add(using: str, stream: str, batch: list[Row]) -> int:
         return 0
     connection, to_store = connections[using], Task._meta.get_field("task_time").get_db_prep_save
     values = [(*row[:-1], row.task_time and to_store(row.task_time, connection)) for row in new]
-    return insert(connection, Task(stream_id=stream), Row._fields, values)
+    return insert_many(connection, Task(stream_id=stream), Row._fields, values)
 
 
 def _numbered(number: int, task: NewTask) -> Row:
@@ -136,11 +140,8 @@ def _numbered(number: int, task: NewTask) -> Row:
 
 def _address(using: str, stream: str) -> int:
     """Return the hint address of the consumer; raises BadOption if there is no such stream."""
-    streams = Stream.objects.using(using)
-    addresses = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list(
-        "address", flat=True
-    )
-    address = retrying(connections[using], addresses.first)
+    rows = Stream.objects.using(using).filter(pk=options.text("stream", stream, most=MAX_KEY))
+    address = retrying(connections[using], rows.values_list("address", flat=True).first)
     if address is None:
         raise BadOption("stream", stream, existing_names(Stream, using))
     return int(address)

@@ -14,9 +14,8 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.options import Seconds
 from resourcepool.signals import exit_hooks
-from resourcepool.taskqueue.handler_threads import AttemptT
-from resourcepool.taskqueue.in_hand import EndT, InHand
-from resourcepool.taskqueue.running_task import GIVEN_BACK, Result
+from resourcepool.taskqueue.in_hand import AttemptT, InHand
+from resourcepool.taskqueue.policy import GIVEN_BACK, Result
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +29,10 @@ class ProcessMustExit(Exception):
     """A handler must end but cannot be stopped, so the process has to exit."""
 
 
-class Worker(Generic[AttemptT, EndT]):
+class Worker(Generic[AttemptT]):
     """Begins attempts, and stores how they ended. Only the thread of its loop calls it."""
 
-    in_hand: InHand[AttemptT, EndT]
+    in_hand: InHand[AttemptT]
 
     def exchange(self, *, may_begin: bool) -> float:
         """Store the ends of attempts and begin due ones; return the time of the next call.
@@ -51,10 +50,10 @@ class Worker(Generic[AttemptT, EndT]):
         """Renew a lease that could not be renewed during an ``exchange`` that failed."""
 
 
-class WorkerLoop(Generic[AttemptT, EndT]):
+class WorkerLoop(Generic[AttemptT]):
     """Lets a worker exchange ended attempts for due ones until the process stops."""
 
-    def __init__(self, name: str, worker: Worker[AttemptT, EndT], wakeup: Wakeup, grace: float = GRACE) -> None:
+    def __init__(self, name: str, worker: Worker[AttemptT], wakeup: Wakeup, grace: float = GRACE) -> None:
         """Start nothing yet; ``name`` is for logs, ``grace`` as for ``Consumer``."""
         self._name, self._worker, self._wakeup, self._grace = name, worker, wakeup, grace
         self._in_hand = worker.in_hand
@@ -91,7 +90,7 @@ class WorkerLoop(Generic[AttemptT, EndT]):
 
     def run_once(self, *, may_begin: bool) -> float:
         """Let the worker exchange; return the time of the next call. Raises as ``exchange``, and ProcessMustExit."""
-        if self._in_hand.threads.has_dead_thread:  # its attempt, and later ones, would never run
+        if self._in_hand.has_dead_thread:  # its attempt, and later ones, would never run
             self.cut_off("a thread that runs handlers has ended")
         self._in_hand.collect()
         self._stop_overdue(monotonic())
@@ -103,9 +102,8 @@ class WorkerLoop(Generic[AttemptT, EndT]):
         self._in_hand.collect()
         for attempt in self._in_hand.running:
             self._in_hand.end(attempt, GIVEN_BACK, is_cut_off=True)
-        with contextlib.suppress(
-            LeaseLost, DatabaseUnavailable
-        ):  # the next leader takes them over, or they expire
+        # If that fails, the next leader takes them over, or they expire.
+        with contextlib.suppress(LeaseLost, DatabaseUnavailable):
             self._worker.exchange(may_begin=False)
         raise ProcessMustExit(why)
 
@@ -144,7 +142,7 @@ class Runner:
         if not self._is_stopping:
             self._wakeup.sleep_until(monotonic() + seconds)
 
-    def _serve(self, name: str, worker: Worker[AttemptT, EndT]) -> None:
+    def _serve(self, name: str, worker: Worker[AttemptT]) -> None:
         """Run the worker until ``stop``; exit the process if a handler would continue without this loop."""
         loop = WorkerLoop(name, worker, self._wakeup, self._grace)
         try:
@@ -158,4 +156,4 @@ class Runner:
                 self._exit_process(f"{str(error) or type(error).__name__}, while {loop.handlers} ran")
             raise
         finally:
-            worker.in_hand.threads.close()
+            worker.in_hand.close()

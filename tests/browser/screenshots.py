@@ -148,6 +148,7 @@ def take(browser: Any, origin: str, session: str, name: str, address: str, optio
         page = context.new_page()
         answer = page.goto(address)
         assert answer.ok, f"{address}: {answer.status}"
+        page.wait_for_load_state("networkidle")  # charts are fetched
         page.screenshot(path=FOLDER / f"{name}.png", full_page=not name.startswith(LONG))
     print(f"docs/screenshots/{name}.png", file=sys.stderr)
 

@@ -177,9 +177,16 @@ LINES: dict[str, list[list[str]]] = {
     ],
     "sweep": [[]],
     "timers": [
-        ["--threads", "0", "--celery"],
+        ["--threads", "0"],
         ["--label", HOSTILE],
         ["--label", SCRIPT],
+        ["--node-version", HOSTILE],
+        ["--late-rate", "0"],
+        ["--grace", "-1"],
+    ],
+    "celery_timers": [
+        ["--threads", "0"],
+        ["--label", HOSTILE],
         ["--node-version", HOSTILE],
         ["--late-rate", "0"],
         ["--grace", "-1"],

@@ -43,7 +43,7 @@ COMMANDS = sorted(name.removeprefix("resourcepool_") for name in get_commands() 
 
 def options_of(name: str) -> set[str]:
     """Return the long options that this command has and others do not."""
-    command = load_command_class("resourcepool", f"resourcepool_{name}")
+    command = load_command_class(get_commands()[f"resourcepool_{name}"], f"resourcepool_{name}")
     own = command.create_parser("manage.py", name)
     shared = BaseCommand().create_parser("manage.py", "any")
     subs = [action.choices.values() for action in own._actions if isinstance(action, _SubParsersAction)]

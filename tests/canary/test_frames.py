@@ -12,6 +12,7 @@ from django.core.checks import run_checks
 from django.db import connection
 
 from resourcepool.conf import setting, ticket_ttl
+from resourcepool.contrib.dispenser_parts import TaskPool
 from resourcepool.db.dialect import private_connection
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption, ResourcePoolError
@@ -25,7 +26,7 @@ from resourcepool.resources.state import QuarantinePolicy
 from resourcepool.rest.errors import error_response
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept
-from resourcepool.taskqueue import TaskPool, submit, timers
+from resourcepool.taskqueue import submit, timers
 from resourcepool.taskqueue.timers.runner import node_labels
 from tests.canary.planted import DATABASE, PASSWORD, TOKEN
 from tests.frames import failures_inside, looked_into, shown_by

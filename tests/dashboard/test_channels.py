@@ -22,10 +22,6 @@ def _lagging() -> None:
     Subscription.objects.create(channel=row, name="indexer", cursor=0)
 
 
-def test_there_is_no_panel_without_channels(admin_client: Client) -> None:
-    assert "rp-channels" not in shown(admin_client)
-
-
 @pytest.mark.usefixtures("_lagging")
 def test_each_channel_has_a_line_with_who_lags_behind(admin_client: Client) -> None:
     page = shown(admin_client)

@@ -22,10 +22,6 @@ def panel(client: Client) -> str:
     return page[page.index('aria-labelledby="rp-dispensers"') :].split("</section>")[0]
 
 
-def test_there_is_no_panel_without_dispensers(admin_client: Client) -> None:
-    assert "rp-dispensers" not in shown(admin_client)
-
-
 def test_each_dispenser_has_a_line_with_links_and_why_nothing_is_handed_out(admin_client: Client) -> None:
     dispenser("<b>")
     tasks("a", "b", "c", name="<b>")
@@ -58,19 +54,6 @@ def test_alarms_lead_to_the_tasks_that_they_are_about(admin_client: Client) -> N
     page_of_it = reverse("admin:resourcepool_dispenser_change", args=["reviews"])
     for address in (f"{reverse(LIST)}?dispenser=reviews&amp;state=failed", page_of_it):
         assert f'href="{address}">dispenser: reviews</a>' in page
-
-
-def test_who_may_not_see_dispensers_sees_none_of_them(client: Client, django_user_model: Any) -> None:
-    from django.contrib.auth.models import Permission
-
-    dispenser("secret-one")
-    failed("a", name="secret-one")
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_proxy"))
-    client.force_login(user)
-    assert "secret-one" not in shown(client)
-    user.user_permissions.add(Permission.objects.get(codename="view_dispenser"))
-    assert "secret-one" in shown(client)
 
 
 def test_where_there_are_more_it_says_so_and_leads_to_all(

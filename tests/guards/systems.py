@@ -83,8 +83,8 @@ SYSTEMS = (
     Mutation(
         "streams: nothing finished ends",
         "taskqueue/attempts.py",
-        "delay, where=UNFINISHED, also",
-        "delay, also",
+        "how.delay, where=UNFINISHED, also",
+        "how.delay, also",
         ATTEMPTS,
     ),
     Mutation(
@@ -100,18 +100,6 @@ SYSTEMS = (
         "rows.filter(Q(busy_before__lte=DbNow()) | Q(holder=holder))",
         "rows",
         ("tests/taskqueue/timers/test_claims.py",),
-    ),
-    Mutation(
-        "timers: an end matches its fence",
-        "taskqueue/timers/claims.py",
-        "if current.get(end.claimed.pk, (0,))[0] == end.claimed.fence]",
-        "if end.claimed.pk in current]",
-        (
-            "tests/taskqueue/timers/test_runner.py",
-            "tests/taskqueue/timers/test_runner_lost.py",
-            "tests/taskqueue/timers/test_runner_recurring.py",
-            "tests/taskqueue/timers/test_runner_stopping.py",
-        ),
     ),
     Mutation(
         "timers: a cancel matches the fence",

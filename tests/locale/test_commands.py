@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import load_command_class
+from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import translation
 from django.utils.translation import trans_real
@@ -21,7 +21,7 @@ from tests.spawned import ROOT
 
 CHINESE = re.compile("[一-鿿]")
 COMMANDS = sorted(
-    path.stem for path in (Path(ROOT) / "resourcepool/management/commands").glob("resourcepool_*.py")
+    path.stem for path in (Path(ROOT) / "resourcepool").glob("**/management/commands/resourcepool_*.py")
 )
 
 
@@ -51,7 +51,7 @@ def test_help_is_in_english_without_the_setting(name: str) -> None:
 
 
 def parser_of(name: str) -> CommandParser:
-    return load_command_class("resourcepool", name).create_parser("manage.py", name)
+    return load_command_class(get_commands()[name], name).create_parser("manage.py", name)
 
 
 def test_status_and_why(committed: None, chinese: None) -> None:

@@ -94,7 +94,7 @@ class TestTheActor:
 
 @pytest.mark.parametrize("name", OURS)
 def test_help_shows_an_example_of_every_operator_s_command(name: str) -> None:
-    command = load_command_class("resourcepool", name)
+    command = load_command_class(get_commands()[name], name)
     if isinstance(command, OperatorCommand):
         text = command.create_parser("manage.py", name).format_help()
         assert f"\n  manage.py {name}" in text
@@ -103,13 +103,13 @@ def test_help_shows_an_example_of_every_operator_s_command(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_help_tells_of_exit_codes_once(name: str) -> None:
-    text = load_command_class("resourcepool", name).create_parser("manage.py", name).format_help()
+    text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
     assert text.lower().count("exit code") <= 1
 
 
 @pytest.mark.parametrize("name", ["resourcepool_consume", "resourcepool_timers"])
 def test_help_speaks_of_handlers_where_a_stop_waits_for_them(name: str) -> None:
-    text = load_command_class("resourcepool", name).create_parser("manage.py", name).format_help()
+    text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
     assert "grace period for running handlers after SIGTERM" in " ".join(text.split())
 
 

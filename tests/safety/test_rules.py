@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from resourcepool.safety.diagnosis import RULES, judge, passed
 from resourcepool.safety.problem import TEXTS, UNSAFE_WARNINGS
-from resourcepool.safety.rules import RULES, judge, passed
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,13 +10,13 @@ from resourcepool.elections import Election
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import attempts, submit
-from resourcepool.taskqueue.policy import Decision, End, TaskSnapshot
+from resourcepool.taskqueue.policy import End, TaskSnapshot
 from resourcepool.taskqueue.running_task import RunningTask
 from tests.app.rows import change
 from tests.taskqueue.consumers import states, stream, task
 
 State = Task.State
-DONE, READY = End(Decision(State.DONE), "late"), End(Decision(State.READY), "given back")
+DONE, READY = End(State.DONE, "late"), End(State.READY, "given back")
 DELETED = End(None, "")
 
 
@@ -94,7 +94,7 @@ def test_of_several_attempts_those_end_that_are_still_their_tasks_attempts(how: 
     change(task("b"), fence=seen[1].fence + 2)
     change(task("c"), finished_at=timezone.now())
     assert attempts.end("default", [(one.pk, one.fence + 1) for one in seen], how) == 2
-    state = {} if how is DELETED else {key: how.decision.state.value for key in "ad" if how.decision}
+    state = {} if how is DELETED else {key: how.state.value for key in "ad" if how.state}
     assert states() == {"b": "running", "c": "running", **state}
 
 

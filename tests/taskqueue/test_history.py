@@ -198,7 +198,7 @@ def test_a_task_that_ran_well_is_told_of_nowhere_and_costs_no_statement_nor_does
                 [one.sql.replace(name, "it") for one in statements if one.thread == current_thread().name]
             )
             assert states(name).popitem()[1] == "done"
-            worker.in_hand.threads.close()
+            worker.in_hand.close()
     assert sent[0] == sent[1]
     assert events(Task) == []
 

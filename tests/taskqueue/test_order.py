@@ -57,6 +57,12 @@ def test_in_a_strict_stream_only_the_first_of_all_may_begin(
     assert [task.pk for task in choice.begin] == begin
 
 
+def test_a_lane_whose_first_task_has_no_handler_here_waits_for_as_long_as_another_process_takes() -> None:
+    choice = choose([head(1, "a"), head(2, "a")], {}, max_crashes=3, known=set(), by_lane=True, free=4)
+    assert choice.waits == {"a": math.inf}
+    assert [task.pk for task in choice.without_handler] == [1]
+
+
 def test_a_lane_that_has_to_wait_says_for_how_long() -> None:
     heads = [head(1, "running"), head(2, "blocked", "blocked"), head(3, "later", due_in=3 * SECOND // 2)]
     assert choose(heads, {1: 0}, max_crashes=3, known={"note"}, by_lane=True, free=4).waits == {

@@ -5,14 +5,9 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Task
-from resourcepool.taskqueue.policy import (
-    Decision,
-    Policy,
-    after_crash,
-    after_failure,
-    after_lost_connection,
-    crashes_left,
-)
+from resourcepool.taskqueue.policy import GIVEN_BACK, End, Policy, Result, after_crash, end_of
+
+FAILED = Result("", "no")
 
 PLAIN = {
     "on_failure": "block",
@@ -47,7 +42,8 @@ def policy(**changes: Any) -> Policy:
 def test_a_task_is_tried_again_as_often_as_the_stream_says_and_then_given_up(
     on_failure: str, retries: int, failures: int, state: str
 ) -> None:
-    assert after_failure(policy(on_failure=on_failure, retries=retries), failures).state == state
+    end = end_of(policy(on_failure=on_failure, retries=retries), FAILED, failures - 1, 0)
+    assert (end.state, end.outcome, end.counts) == (state, "no", (failures, 0))
 
 
 @pytest.mark.parametrize(
@@ -56,13 +52,32 @@ def test_a_task_is_tried_again_as_often_as_the_stream_says_and_then_given_up(
 def test_what_a_lost_connection_broke_begins_again_for_as_long_as_its_deaths_allow(
     max_crashes: int, crashes: int, begins_again: bool
 ) -> None:
-    again = Decision(Task.State.READY, 10.0) if begins_again else None
-    assert after_lost_connection(policy(max_crashes=max_crashes), crashes) == again
+    end = end_of(policy(max_crashes=max_crashes), FAILED._replace(is_disconnected=True), 0, crashes)
+    again = End(Task.State.READY, "no", 10.0, (0, crashes + 1))
+    assert end == (again if begins_again else End(Task.State.BLOCKED, "no", 0.0, (1, crashes)))
 
 
 def test_a_task_that_is_tried_again_waits_and_one_that_is_given_up_does_not() -> None:
-    assert after_failure(policy(retries=1), 1).delay == 10
-    assert after_failure(policy(retries=1), 2).delay == 0
+    assert end_of(policy(retries=1), FAILED, 0, 0).delay == 10
+    assert end_of(policy(retries=1), FAILED, 1, 0).delay == 0
+
+
+@pytest.mark.parametrize(
+    ("result", "end"),
+    [
+        (Result("7"), End(Task.State.DONE, "7")),
+        (GIVEN_BACK, End(Task.State.READY, "")),
+        (Result("away", is_given_back=True, delay=5.0), End(Task.State.READY, "away", 5.0, (2, 0))),
+    ],
+)
+def test_what_has_not_failed_keeps_its_failures_and_only_a_handler_clears_a_single_crash(
+    result: Result, end: End
+) -> None:
+    assert end_of(policy(lanes=2), result, 2, 1) == end
+
+
+def test_what_is_done_is_deleted_if_nothing_is_kept() -> None:
+    assert end_of(policy(done_kept=0.0), Result(""), 0, 0) == End(None, "")
 
 
 @pytest.mark.parametrize(
@@ -82,28 +97,11 @@ def test_a_task_that_kills_its_process_is_run_a_number_of_times_and_then_put_asi
     on_failure: str, max_crashes: int, crashes: int, state: str | None
 ) -> None:
     # Retries are for failures: they do not save a task from being put aside.
-    decision = after_crash(policy(on_failure=on_failure, max_crashes=max_crashes, retries=1_000), crashes)
-    assert (None if decision is None else decision.state) == state
-
-
-@pytest.mark.parametrize(
-    ("state", "is_finished"),
-    [
-        ("ready", False),
-        ("running", False),
-        ("blocked", False),
-        ("done", True),
-        ("skipped", True),
-        ("dead", True),
-        ("discarded", True),
-    ],
-)
-def test_what_is_run_or_blocks_its_stream_is_not_finished(state: Any, is_finished: bool) -> None:
-    assert Decision(state).is_finished is is_finished
+    assert after_crash(policy(on_failure=on_failure, max_crashes=max_crashes, retries=1_000), crashes) == state
 
 
 @pytest.mark.parametrize(
     ("lanes", "crashes", "left"), [(1, 0, 0), (1, 1, 1), (2, 0, 0), (2, 1, 0), (2, 2, 2), (3, 1, 0)]
 )
 def test_only_the_first_crash_beside_other_lanes_is_forgotten(lanes: int, crashes: int, left: int) -> None:
-    assert crashes_left(policy(lanes=lanes), crashes) == left
+    assert policy(lanes=lanes).crashes_left(crashes) == left

@@ -11,7 +11,7 @@ from resourcepool.elections import Election, Term
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import GivenBack, handler, submit
-from resourcepool.taskqueue.running_task import Result, RunningTask
+from resourcepool.taskqueue.running_task import RunningTask
 from resourcepool.taskqueue.stream_worker import StreamWorker
 from resourcepool.taskqueue.worker_loop import ProcessMustExit, WorkerLoop
 from tests.app.rows import steal
@@ -36,7 +36,7 @@ def leads(**options: Any) -> StreamWorker:
     return StreamWorker("oracle", term, Wakeup())
 
 
-def loop(worker: StreamWorker) -> WorkerLoop[RunningTask, Result]:
+def loop(worker: StreamWorker) -> WorkerLoop[RunningTask]:
     return WorkerLoop("stream oracle", worker, Wakeup())
 
 

@@ -64,6 +64,7 @@ class Dialect:
     # Sets the same, and the session's idle limit, until the end of the transaction or until ``usual_lock_wait``.
     short_lock_wait = ""
     usual_lock_wait = ""
+    read_committed = ""  # lets the transaction that has begun read what others commit meanwhile
     exists_is_slow = True  # an EXISTS subquery is worth avoiding
     timeouts: dict[str, Any] = {}  # connection options against hanging on a dead network
 

@@ -49,6 +49,7 @@ class PostgreSQL(Dialect):
         SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', true),
                SET_CONFIG('idle_in_transaction_session_timeout', %(idle)s * 1000 || 'ms', true)
     """
+    read_committed = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
     timeouts = {
         "connect_timeout": 3,
         "tcp_user_timeout": 3_000,

@@ -47,7 +47,7 @@ class Command(BaseCommand):
             except CommandError as error:
                 self.stderr.write(str(error))
                 sys.exit(error.returncode)
-            load_command_class("resourcepool", name).run_from_argv([argv[0], name, *rest])
+            load_command_class(get_commands()[name], name).run_from_argv([argv[0], name, *rest])
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("words", nargs=argparse.REMAINDER)
@@ -68,7 +68,7 @@ def nouns() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {RESOURCES: sorted(verbs())}
     for name in sorted(get_commands()):
         if name.startswith(PREFIX):
-            command = load_command_class("resourcepool", name)
+            command = load_command_class(get_commands()[name], name)
             of_noun = [one.name for one in command.subcommands()] if isinstance(command, CommandGroup) else []
             found[name.removeprefix(PREFIX)] = of_noun
     return found

@@ -8,8 +8,8 @@ from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import DISCARD, RETRY, REVOKE
 from resourcepool.status.systems.dispensers import SYSTEM
+from resourcepool.taskqueue.dispenser.dispenser import TaskDispenser
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
-from resourcepool.taskqueue.dispenser.pool import TaskPool
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 
@@ -59,14 +59,14 @@ class Command(WorkCommand):
                 allowed = _("%s; --new creates it") % error.allowed
                 raise BadOption(error.name, error.value, allowed) from None
         try:
-            count = TaskPool(options["dispenser"]).add_many(_scores(options["tasks"]))
+            count = TaskDispenser(options["dispenser"]).add_many(_scores(options["tasks"]))
         except BadOption as error:
             raise error.of("KEY SCORE" if error.name == "mapping" else error.name) from None
         values = {"count": count, "others": len(options["tasks"]) // 2 - count}
         self.stdout.write(_("new: %(count)d; existing: %(others)d") % values)
 
     def clear(self, options: Options) -> None:
-        pool = TaskPool(self.known(options).name)
+        pool = TaskDispenser(self.known(options).name)
         self.confirm(_("Remove all ready tasks (%s)?") % f"{pool.size():,}", yes=options["yes"])
         self.stdout.write(_("removed: %d") % pool.clear())
 

@@ -1,11 +1,8 @@
 """``manage.py resourcepool_timers``: runs a node that handles due timers."""
 
-import importlib
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from resourcepool.management.arguments import Argument, arg, flag, parse_labels
+from resourcepool.management.arguments import Argument, arg, parse_labels
 from resourcepool.management.long_running import LongRunningCommand
 from resourcepool.taskqueue.timers import handlers
 from resourcepool.taskqueue.timers.runner import LATE_RATE, THREADS, TimerRunner
@@ -30,7 +27,6 @@ class Command(LongRunningCommand):
     def arguments(self) -> list[Argument]:
         label = _("label of this node (default: RESOURCEPOOL['NODE_LABELS'])")
         version = _("version of the code on this node (default: RESOURCEPOOL['NODE_VERSION'])")
-        celery = _("run handlers in Celery workers: hand each due timer to a Celery task")
         late = _("timers per second to start that are late by more than a minute (default: %(default)g)")
         threads = _("number of handlers to run at a time (default: %(default)d)")
         return [
@@ -38,25 +34,19 @@ class Command(LongRunningCommand):
             arg("--threads", threads, type=int, default=THREADS),
             arg("--label", label, action="append", metavar="KEY=VALUE"),
             arg("--node-version", version, metavar="VERSION"),
-            flag("--celery", celery),
             arg("--late-rate", late, type=float, default=LATE_RATE, metavar="COUNT"),
         ]
 
     def run(self, **options: Any) -> None:
         handlers.discover()
-        runner = TimerRunner(
+        runner = self.make_runner(
             threads=options["threads"],
             labels=parse_labels(options["label"]) if options["label"] else None,
             version=options["node_version"],
             grace=options["grace"],
             late_rate=options["late_rate"],
-            by=_by_celery() if options["celery"] else None,
         )
         self.serve(runner, _("handling timers; press Ctrl-C or send SIGTERM to stop"))
 
-
-def _by_celery() -> Any:
-    try:
-        return importlib.import_module("resourcepool.celery_timers").by_celery
-    except ImportError:
-        raise CommandError(_("Celery is not installed.")) from None
+    def make_runner(self, **options: Any) -> TimerRunner:
+        return TimerRunner(**options)

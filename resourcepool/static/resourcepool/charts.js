@@ -21,7 +21,7 @@
   }
 
   function clock(seconds, zone) {
-    return uPlot.tzDate(new Date(seconds * 1000), zone).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    return uPlot.tzDate(new Date(seconds * 1000), zone).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   }
 
   function options(chart, zone, width) {

@@ -17,9 +17,8 @@ from resourcepool.status.snapshots import Until, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
-from resourcepool.taskqueue.timers.claims import RESEND_AFTER
-from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
-from resourcepool.taskqueue.timers.rules import CANARY, is_enough
+from resourcepool.taskqueue.timers.models import LATE_AFTER, RESEND_AFTER, Timer, TimerNode, Topic
+from resourcepool.taskqueue.timers.nodes import CANARY, is_enough
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy, ngettext
 

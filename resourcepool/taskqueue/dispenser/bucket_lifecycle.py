@@ -2,8 +2,9 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,8 +20,7 @@ from resourcepool.db.rows import batched, ensure_row
 from resourcepool.db.transactions import row_locked, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.signals import EventKind
-from resourcepool.taskqueue.abstract import update_and_record
-from resourcepool.taskqueue.bulk_insert import BATCH
+from resourcepool.taskqueue.abstract import CHUNK, update_and_record
 from resourcepool.taskqueue.dispenser import statements, validation
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.statements import DispenserSnapshot, Row
@@ -32,7 +32,6 @@ WHOLE_REBUILD = 60  # the same, if a rebuild may have locked the pool
 SHORT_REBUILD = 1  # the same, for a worker that has got some tasks already
 RECLAIM_BATCH = 100  # expired buckets in one transaction: after an outage all of them have expired
 State = DispenserTask.State
-Send = Callable[[DispenserSnapshot, int], list[Row] | None]
 Answer = TypeVar("Answer")
 
 
@@ -65,28 +64,129 @@ def make_dispenser(using: str, name: str) -> None:
     retrying(connections[using], partial(ensure_row, Dispenser, using, name))
 
 
-def open_bucket(using: str, dispenser: str, name: str, holder: str, ttl: float) -> DispenserSnapshot:
-    """Reclaim the dispenser's expired buckets, and create a bucket of this name unless a live one exists.
+@dataclass(frozen=True, slots=True)
+class WorkerBucket:
+    """The bucket of this name in a dispenser; ``ttl`` in seconds."""
 
-    Raises:
-        RowLocked: a suspended process keeps the old bucket locked.
-    """
-    connection = connections[using]
-    for attempt in range(MAX_TRIES):
-        if attempt >= TRIES_WITHOUT_PAUSE:  # other processes are reclaiming a bucket of this name
-            time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 (jitter, not a secret)
-        seen = retrying(connection, partial(statements.read_snapshot, connection, dispenser, name))
-        if seen is None:
-            make_dispenser(using, dispenser)
-            continue
-        for expired in batched(seen.expired, RECLAIM_BATCH):
-            reclaim_expired(using, expired, seen.most_expirations)
-        if seen.bucket is not None:
-            # A reclaimed task may come before the former first one.
-            return seen._replace(head=None) if seen.expired else seen
-        row = Bucket(dispenser_id=dispenser, name=name, holder=holder, busy_before=DbLater(ttl))
-        retrying(connection, partial(Bucket.objects.using(using).bulk_create, [row], ignore_conflicts=True))
-    raise row_locked(using)
+    using: str
+    dispenser: str
+    name: str
+    holder: str
+    ttl: float
+
+    @property
+    def connection(self) -> BaseDatabaseWrapper:
+        return connections[self.using]
+
+    def find(self, *, is_live: bool = False) -> int | None:
+        """Return the primary key of the bucket; ``is_live``: only if it has not expired."""
+        rows = Bucket.objects.using(self.using).filter(dispenser_id=self.dispenser, name=self.name)
+        rows = rows.filter(busy_before__gt=DbNow()) if is_live else rows
+        pk = retrying(self.connection, lambda: rows.values_list("pk", flat=True).first())
+        return None if pk is None else int(pk)
+
+    def expire(self, seconds: float) -> bool:
+        """Let it expire in this time; False: it does not exist, or has expired."""
+        if (bucket := self.find(is_live=True)) is None:
+            return False
+        return retrying(self.connection, partial(statements.touch, self.connection, bucket, seconds))
+
+    def open(self) -> DispenserSnapshot:
+        """Reclaim the dispenser's expired buckets, and create this bucket unless it is live.
+
+        Raises:
+            RowLocked: a suspended process keeps the old bucket locked.
+        """
+        for attempt in range(MAX_TRIES):
+            if attempt >= TRIES_WITHOUT_PAUSE:  # other processes are reclaiming a bucket of this name
+                time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 (jitter, not a secret)
+            read = partial(statements.read_snapshot, self.connection, self.dispenser, self.name)
+            seen = retrying(self.connection, read)
+            if seen is None:
+                make_dispenser(self.using, self.dispenser)
+                continue
+            for expired in batched(seen.expired, RECLAIM_BATCH):
+                reclaim_expired(self.using, expired, seen.most_expirations)
+            if seen.bucket is not None:
+                # A reclaimed task may come before the former first one.
+                return seen._replace(head=None) if seen.expired else seen
+            columns = {"holder": self.holder, "busy_before": DbLater(self.ttl)}
+            row = Bucket(dispenser_id=self.dispenser, name=self.name, **columns)
+            create = partial(Bucket.objects.using(self.using).bulk_create, [row], ignore_conflicts=True)
+            retrying(self.connection, create)
+        raise row_locked(self.using)
+
+    def write(
+        self, send: Callable[[DispenserSnapshot], list[Row] | None]
+    ) -> tuple[DispenserSnapshot, list[Row]]:
+        """Let ``send`` write to the live bucket; create it again if ``send`` returns None (expired)."""
+        for _ in range(MAX_TRIES):
+            seen = self.open()
+            rows = send(seen)
+            if rows is not None:
+                return seen, rows
+        raise row_locked(self.using)
+
+    def fill(self, limit: int) -> list[Row]:
+        """Fill the bucket to ``limit`` tasks, as far as the pool has them; return its tasks in order.
+
+        The bucket keeps its tasks and gets the first ones of the pool. If it has more than ``limit``, the last ones
+        return.
+
+        Raises:
+            ClaimInTransaction: the caller has an open transaction.
+            DatabaseUnavailable: the bucket may have been filled; call it again.
+        """
+        refuse_assignment_in_transaction(self.connection)
+        seen, rows = self._fill(limit, WAIT)
+        can_wait = not rows or self.ttl > 2 * SHORT_REBUILD
+        if len(rows) < limit and not seen.is_paused and can_wait and self._are_there_more():
+            # A rebuild may have locked the remaining tasks: wait for it instead of returning too few. A worker with
+            # tasks waits only shortly: they could expire meanwhile.
+            busy, wait = ((lambda: rows), SHORT_REBUILD) if rows else (None, WHOLE_REBUILD)
+            return self._fill(limit, wait, busy, after_rebuild=True)[1]
+        return rows
+
+    def _fill(
+        self,
+        limit: int,
+        wait: int,
+        busy: Callable[[], list[Row] | None] | None = None,
+        *,
+        after_rebuild: bool = False,
+    ) -> tuple[DispenserSnapshot, list[Row]]:
+        # Safe to send again: a full bucket is only read.
+        send = partial(self._fill_once, limit, wait, after_rebuild)
+        return self.write(lambda seen: retrying(self.connection, partial(send, seen), busy=busy))
+
+    def _fill_once(
+        self, limit: int, wait: int, after_rebuild: bool, seen: DispenserSnapshot
+    ) -> list[Row] | None:
+        connection, bucket = self.connection, seen.live_bucket
+        with assignment_transaction(self.using, wait=wait):
+            if after_rebuild:
+                locked = Dispenser.objects.using(self.using).filter(pk=self.dispenser).select_for_update()
+                list(locked.values_list("pk"))
+            if not statements.touch(connection, bucket, self.ttl):
+                return None
+            rows = statements.tasks_in_bucket(connection, bucket)
+            if len(rows) > limit:
+                statements.give_back(connection, bucket, rows[limit:])
+                return rows[:limit]
+            if len(rows) == limit or seen.is_paused:
+                return rows
+            head = None if after_rebuild else seen.head  # the rebuild may have changed the scores since
+            more = statements.lock_first_ready(connection, self.dispenser, limit - len(rows), head)
+            if not more:
+                return rows
+            taken = statements.take(connection, bucket, more)
+            # Another process of this name may have returned or finished tasks since they were read.
+            return statements.tasks_in_bucket(connection, bucket) if rows else taken
+
+    def _are_there_more(self) -> bool:
+        rows = DispenserTask.objects.using(self.using).filter(dispenser_id=self.dispenser, state="ready")
+        # Without an order PostgreSQL may search all finished tasks.
+        return bool(retrying(self.connection, lambda: list(rows.in_order().values_list("pk")[:1])))
 
 
 def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> int:
@@ -110,7 +210,7 @@ def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> in
         unlocked = tasks.select_for_update(skip_locked=True) if skips else tasks
         # All processes lock tasks in the order of their primary keys.
         had = list(unlocked.order_by("pk").values_list("pk", "expirations"))
-        for batch in batched(had, BATCH):
+        for batch in batched(had, CHUNK):
             _return_expired(tasks, dict(batch), most_expirations)
         left = set(tasks.values_list("bucket_id", flat=True))
         rows.filter(pk__in=set(pks) - left)._raw_delete(using)
@@ -147,117 +247,25 @@ def fail_unreadable(using: str, refused: validation.RefusedKeys) -> None:
         retrying(connections[using], partial(task.fail, outcome))
 
 
-def find_bucket(using: str, dispenser: str, name: str, *, is_live: bool = False) -> int | None:
-    """Return the primary key of the bucket of this name; ``is_live``: only if it has not expired."""
-    rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name)
-    rows = rows.filter(busy_before__gt=DbNow()) if is_live else rows
-    pk = retrying(connections[using], lambda: rows.values_list("pk", flat=True).first())
-    return None if pk is None else int(pk)
+def empty_bucket(
+    using: str, bucket: int, fences: Mapping[str, int] | None = None, *, is_removed: bool = False
+) -> int:
+    """Return tasks of a bucket to the pool; return their number.
 
-
-def empty_bucket(using: str, bucket: int, *, is_removed: bool = False) -> int:
-    """Return all tasks of a bucket to the pool, and remove the bucket if ``is_removed``; return the task count."""
-    connection = connections[using]
-    row = Bucket.objects.using(using).filter(pk=bucket)
+    Args:
+        fences: {key: fence} of the tasks; None: all.
+        is_removed: remove the bucket, too.
+    """
+    connection, row = connections[using], Bucket.objects.using(using).filter(pk=bucket)
 
     def send() -> int:
-        row.update(fence=F("fence") + 1)  # locks it
+        if fences is None:
+            row.update(fence=F("fence") + 1)  # locks it
         had = statements.tasks_in_bucket(connection, bucket)
-        returned = statements.give_back(connection, bucket, had) if had else 0
+        mine = [task for task in had if fences is None or fences.get(task.key) == task.fence]
+        returned = sum(statements.give_back(connection, bucket, batch) for batch in batched(mine, CHUNK))
         if is_removed:
             row._raw_delete(using)
         return returned
 
     return in_transaction(using, send)
-
-
-def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float) -> list[Row]:
-    """Fill a bucket to ``limit`` tasks, as far as the pool has them; return its tasks in order.
-
-    The bucket keeps its tasks and gets the first ones of the pool. If it has more than ``limit``, the last ones return.
-
-    Raises:
-        ClaimInTransaction: the caller has an open transaction.
-        DatabaseUnavailable: the bucket may have been filled; call it again.
-    """
-    refuse_assignment_in_transaction(connections[using])
-    rows, is_paused = _fill(using, dispenser, bucket, holder, limit, ttl, [], after_rebuild=False)
-    can_wait = not rows or ttl > 2 * SHORT_REBUILD
-    if len(rows) < limit and not is_paused and can_wait and _are_there_more(using, dispenser):
-        # A rebuild may have locked the remaining tasks: wait for it instead of returning too few.
-        rows, _ = _fill(using, dispenser, bucket, holder, limit, ttl, rows, after_rebuild=True)
-    return rows
-
-
-def _fill(
-    using: str,
-    dispenser: str,
-    bucket: str,
-    holder: str,
-    limit: int,
-    ttl: float,
-    had: list[Row],
-    *,
-    after_rebuild: bool,
-) -> tuple[list[Row], bool]:
-    """Fill a bucket once. A worker that ``had`` tasks waits only shortly for a rebuild: they could expire meanwhile."""
-    wait = (SHORT_REBUILD if had else WHOLE_REBUILD) if after_rebuild else WAIT
-    busy = (lambda: had) if had else None
-
-    def send(seen: DispenserSnapshot, pk: int) -> list[Row] | None:
-        # Safe to send again: a full bucket is only read.
-        sends = partial(_send, using, dispenser, limit, ttl, wait, after_rebuild, seen, pk)
-        return retrying(connections[using], sends, busy=busy)
-
-    seen, rows = write_to_bucket(using, dispenser, bucket, holder, ttl, send)
-    return rows, seen.is_paused
-
-
-def write_to_bucket(
-    using: str, dispenser: str, name: str, holder: str, ttl: float, send: Send
-) -> tuple[DispenserSnapshot, list[Row]]:
-    """Let ``send`` write to the live bucket of this name; create it again if ``send`` returns None (expired)."""
-    for _ in range(MAX_TRIES):
-        seen = open_bucket(using, dispenser, name, holder, ttl)
-        assert seen.bucket is not None  # noqa: S101 (for the type checker)
-        rows = send(seen, seen.bucket)
-        if rows is not None:
-            return seen, rows
-    raise row_locked(using)
-
-
-def _send(
-    using: str,
-    dispenser: str,
-    limit: int,
-    ttl: float,
-    wait: int,
-    after_rebuild: bool,
-    seen: DispenserSnapshot,
-    bucket: int,
-) -> list[Row] | None:
-    connection = connections[using]
-    with assignment_transaction(using, wait=wait):
-        if after_rebuild:
-            list(Dispenser.objects.using(using).filter(pk=dispenser).select_for_update().values_list("pk"))
-        if not statements.touch(connection, bucket, ttl):
-            return None
-        rows = statements.tasks_in_bucket(connection, bucket)
-        if len(rows) > limit:
-            statements.give_back(connection, bucket, rows[limit:])
-            return rows[:limit]
-        if len(rows) == limit or seen.is_paused:
-            return rows
-        head = None if after_rebuild else seen.head  # the rebuild may have changed the scores since
-        more = statements.lock_first_ready(connection, dispenser, limit - len(rows), head)
-        if not more:
-            return rows
-        taken = statements.take(connection, bucket, more)
-        # Another process of this name may have returned or finished tasks since they were read.
-        return statements.tasks_in_bucket(connection, bucket) if rows else taken
-
-
-def _are_there_more(using: str, dispenser: str) -> bool:
-    rows = DispenserTask.objects.using(using).filter(dispenser_id=dispenser, state="ready")
-    # Without an order PostgreSQL may search all finished tasks.
-    return bool(retrying(connections[using], lambda: list(rows.in_order().values_list("pk")[:1])))

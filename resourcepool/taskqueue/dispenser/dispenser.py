@@ -12,14 +12,14 @@ from resourcepool import options
 from resourcepool.db.dialect import DbNow, for_project
 from resourcepool.db.retry import retrying
 from resourcepool.options import Seconds
+from resourcepool.taskqueue.abstract import CHUNK
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
-from resourcepool.taskqueue.dispenser.bucket import TaskBucket
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
-from resourcepool.taskqueue.dispenser.pool import MAX_BUCKET_TASKS, TaskPool
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, chunks, clock, rebuild
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, chunks, clock, put, rebuild
 from resourcepool.taskqueue.dispenser.validation import Assigned, K
 
 MIN_TTL = 0.1  # seconds
+MAX_BUCKET_TASKS = 10_000
 
 
 class Done(StrEnum):
@@ -30,7 +30,55 @@ class Done(StrEnum):
     UNKNOWN = "unknown"  # there is no such task
 
 
-class TaskDispenser(Generic[K]):
+class ReadyTasks(Generic[K]):
+    """The ready tasks of a dispenser, each with a key, unique there, and a score."""
+
+    def __init__(self, name: str, factory: Callable[[str], K]) -> None:
+        self._name, self._using = name, bucket_lifecycle.database()
+        self._factory = validation.factory(factory)
+
+    def add(self, task: str | int, priority: float) -> bool:
+        """Add a task; returns whether it is new. See ``add_many``."""
+        return bool(self._add({validation.key(task, "task"): validation.score(priority)}))
+
+    def add_many(self, mapping: Mapping[Any, float]) -> int:
+        """Add {key: score}, in transactions of 1,000, or all in the caller's transaction; returns how many are new.
+
+        A ready key gets the new score; an assigned or failed key is not changed; a finished key is new work.
+
+        Raises:
+            BadOption: a key or a score is not allowed; nothing was added.
+            DatabaseUnavailable: some keys may have been added; the call can be repeated.
+        """
+        return self._add(validation.scores(mapping))
+
+    def _add(self, scores: Mapping[str, float]) -> int:
+        bucket_lifecycle.make_dispenser(self._using, self._name)
+        put_chunk = partial(put, connections[self._using], self._name)
+        return sum(self._commit(partial(put_chunk, chunk)).added for chunk in chunks(scores))
+
+    def clear(self) -> int:
+        """Remove all ready tasks; returns their number. Workers keep their tasks."""
+        connection, removed = connections[self._using], 0
+        after: tuple[float, int] | None = None
+        while True:
+            read = partial(statements.first_ready, connection, self._name, CHUNK, after)
+            if not (rows := retrying(connection, read)):
+                return removed
+            removed += self._commit(partial(statements.retire, connection, statements.fences_of(rows)))
+            # The snapshot of a transaction may still show tasks that were taken meanwhile.
+            after = (rows[-1].score, rows[-1].pk + 1)
+
+    def size(self) -> int:
+        """Return the number of ready tasks."""
+        rows = DispenserTask.objects.using(self._using).filter(dispenser_id=self._name, state="ready")
+        return int(retrying(connections[self._using], rows.count))
+
+    def _commit(self, send: Callable[[], Any]) -> Any:
+        return bucket_lifecycle.in_transaction(self._using, send)
+
+
+class TaskDispenser(ReadyTasks[K]):
     """Hands out an endless supply of tasks in small buckets, to workers that come and go.
 
         d = TaskDispenser("reviews", bucket_ttl=timedelta(minutes=10))
@@ -56,31 +104,13 @@ class TaskDispenser(Generic[K]):
             bucket_ttl: seconds or timedelta, from 0.1 s to a day.
             factory: converts the text of a key for callers to another form of the same key, such as int.
         """
-        self.name = options.name("name", name)
-        self.pool = TaskPool(name, factory=factory)
-        self._ttl = options.seconds("bucket_ttl", bucket_ttl, least=MIN_TTL)
-        self._using = self.pool.using
+        super().__init__(options.name("name", name), factory)
+        self.name, self._ttl = self._name, options.seconds("bucket_ttl", bucket_ttl, least=MIN_TTL)
 
     @staticmethod
     def now() -> datetime.datetime:
         """Return the database clock, for ``as_of`` of ``recreate_task_pool``; without USE_TZ it is in TIME_ZONE."""
         return for_project(clock(connections[bucket_lifecycle.database()]))
-
-    def add(self, task: str | int, priority: float) -> bool:
-        """Add a task; see ``TaskPool.add_many``."""
-        return self.pool.add(task, priority)
-
-    def add_many(self, mapping: Mapping[Any, float]) -> int:
-        """Add tasks; see ``TaskPool.add_many``."""
-        return self.pool.add_many(mapping)
-
-    def clear(self) -> int:
-        """Remove all ready tasks; returns their number. Workers keep their tasks."""
-        return self.pool.clear()
-
-    def size(self) -> int:
-        """Return the number of ready tasks."""
-        return self.pool.size()
 
     def recreate_task_pool(
         self, mapping: Mapping[Any, float], *, as_of: datetime.datetime | None = None
@@ -124,15 +154,15 @@ class TaskDispenser(Generic[K]):
         most = options.whole("limit", limit, least=0, most=MAX_BUCKET_TASKS)
         name = options.name("worker", worker)
         while True:
-            rows = bucket_lifecycle.fill(self._using, self.name, name, name, most, self._ttl)
-            tasks, refused = validation.assigned_tasks(rows, self.pool.factory)
+            rows = self._bucket(name).fill(most)
+            tasks, refused = validation.assigned_tasks(rows, self._factory)
             if not refused:
                 return tasks
             bucket_lifecycle.fail_unreadable(self._using, refused)
 
     def check_tasks(self, worker: str, tasks: Iterable[Any]) -> bool:
         """Whether the worker's bucket is live and holds exactly these keys; assigned tasks must match their fences."""
-        fences, name = validation.keys(tasks, self.pool.factory), options.name("worker", worker)
+        fences, name = validation.keys(tasks, self._factory), options.name("worker", worker)
         rows = Bucket.objects.using(self._using).filter(
             dispenser_id=self.name, name=name, busy_before__gt=DbNow()
         )
@@ -158,7 +188,7 @@ class TaskDispenser(Generic[K]):
             BadOption: a value is not allowed, such as keys without fences.
             DatabaseUnavailable: some tasks may be finished; call it again.
         """
-        fences, name = validation.fences(tasks, self.pool.factory), options.name("worker", worker)
+        fences, name = validation.fences(tasks, self._factory), options.name("worker", worker)
         named = {key: self._named(key) for key in fences}  # an error of the factory must come first
         results: dict[Any, Done] = {}
         for chunk in chunks(fences):
@@ -167,7 +197,7 @@ class TaskDispenser(Generic[K]):
 
     def _named(self, key: str) -> Any:
         try:
-            return validation.same_key(self.pool.factory, key)
+            return validation.same_key(self._factory, key)
         except validation.REFUSALS:
             return key
 
@@ -190,17 +220,14 @@ class TaskDispenser(Generic[K]):
         Args:
             tasks: as for ``tasks_done``.
         """
-        name, connection = options.name("worker", worker), connections[self._using]
-        if tasks is None:
-            bucket = bucket_lifecycle.find_bucket(self._using, self.name, name)
-            return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket)
-        give = partial(statements.give_back_by_key, connection, self.name, name)
-        parts = chunks(validation.fences(tasks, self.pool.factory))
-        return sum(bucket_lifecycle.in_transaction(self._using, partial(give, part)) for part in parts)
+        name = options.name("worker", worker)
+        fences = None if tasks is None else validation.fences(tasks, self._factory)
+        bucket = self._bucket(name).find()
+        return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket, fences)
 
     def touch(self, worker: str) -> bool:
         """Let the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or does not exist."""
-        return self._bucket(worker).expire(self._ttl)
+        return self._bucket(options.name("worker", worker)).expire(self._ttl)
 
-    def _bucket(self, worker: str) -> TaskBucket:
-        return TaskBucket(options.name("worker", worker), self._ttl, pool=self.name)
+    def _bucket(self, worker: str) -> bucket_lifecycle.WorkerBucket:
+        return bucket_lifecycle.WorkerBucket(self._using, self.name, worker, worker, self._ttl)

@@ -7,18 +7,18 @@ from django.db import models
 from django.db.models import F
 
 from resourcepool.db.dialect import DbNow, FenceField, KeyField
-from resourcepool.db.dialect.fields import check_finite, seconds, whole
+from resourcepool.db.dialect.fields import check_finite, whole
 from resourcepool.db.retry import Unsettled
 from resourcepool.db.transactions import run_short_transaction
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.taskqueue import abstract
 from resourcepool.taskqueue.abstract import (
     BARE_KEY,
+    AbstractPlace,
     AbstractWork,
-    PausableQuerySet,
     WorkQuerySet,
-    update_and_record,
 )
 from resourcepool.text import CharField
 from resourcepool.translation import gettext_lazy as _
@@ -27,10 +27,9 @@ from resourcepool.translation import gettext_noop
 MAX_KEY = 200
 
 
-class Dispenser(models.Model):
+class Dispenser(AbstractPlace):
     """A pool of tasks, lowest score first. Created on first use."""
 
-    records_operations: ClassVar[bool] = True
     none_yet = gettext_noop("an existing dispenser; dispensers are created on first use")
 
     name = KeyField(_("name"), max_length=MAX_KEY, primary_key=True, validators=[MinLengthValidator(1)])
@@ -41,15 +40,14 @@ class Dispenser(models.Model):
         1,
         1_000,
     )
-    done_kept = seconds(
+    done_kept = abstract.done_kept_field(
         _("finished tasks kept (s)"),
         DAY,
         _(
             "How long finished tasks are kept, so that a rebuild does not add their keys again; failed tasks stay."
         ),
-        most=3_650 * DAY,
     )
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No tasks are handed out."))
+    is_paused = abstract.is_paused_field(help_text=_("No tasks are handed out."))
     as_of = models.DateTimeField(
         _("data as of"),
         null=True,
@@ -58,15 +56,10 @@ class Dispenser(models.Model):
     )
     rebuilt_at = models.DateTimeField(_("rebuilt at"), null=True, editable=False)
 
-    objects: ClassVar[Any] = PausableQuerySet.as_manager()
-
     class Meta:
         verbose_name = _("dispenser")
         verbose_name_plural = _("dispensers")
         default_permissions = ("change", "delete", "view", "operate")
-
-    def __str__(self) -> str:
-        return str(self.name)
 
 
 class BucketQuerySet(LeaseQuerySet):
@@ -142,7 +135,7 @@ class DispenserTaskQuerySet(WorkQuerySet):
     def fail(self, outcome: str) -> int:
         """Fail these tasks, which removes them from buckets and the pool; return how many."""
         failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
-        return update_and_record(
+        return abstract.update_and_record(
             self, EventKind.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed
         )
 

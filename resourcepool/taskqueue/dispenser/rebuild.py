@@ -17,10 +17,10 @@ from resourcepool import options
 from resourcepool.db.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
 from resourcepool.db.receipts import commit_once
 from resourcepool.db.retry import retrying
-from resourcepool.db.rows import batched
+from resourcepool.db.rows import batched, insert_many
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.bulk_insert import BATCH, insert
+from resourcepool.taskqueue.abstract import CHUNK as BATCH
 from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import make_dispenser
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
@@ -44,17 +44,29 @@ class Known(NamedTuple):
     finished_at: Any
 
 
-class Put(NamedTuple):
-    """Counts of keys; ``ignored``: finished or failed."""
+class Rebuilt(NamedTuple):
+    """The result of a rebuild, in numbers of keys.
+
+    Attributes:
+        added, changed, kept: ready now: new ones, those with a new score, and unchanged ones.
+        assigned: in the buckets of workers.
+        ignored: finished after the mapping was computed, or failed.
+        retired: removed from the pool, because the mapping does not contain them.
+        is_outdated: nothing was done, because a mapping computed later was applied already.
+    """
 
     added: int = 0
     changed: int = 0
     kept: int = 0
     assigned: int = 0
     ignored: int = 0
+    retired: int = 0
+    is_outdated: bool = False
 
-    def __add__(self, other: Any) -> "Put":
-        return Put(*(one + more for one, more in zip(self, other, strict=True)))
+    def plus(self, more: "Rebuilt") -> "Rebuilt":
+        """Add the counts of another part of the mapping."""
+        names = ("added", "changed", "kept", "assigned", "ignored", "retired")
+        return self._replace(**{name: getattr(self, name) + getattr(more, name) for name in names})
 
 
 def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key, Value]]:
@@ -76,7 +88,7 @@ def put(
     scores: Mapping[str, float],
     is_new_work: Callable[[datetime.datetime], bool] = lambda _: True,
     existing: Mapping[str, Known] | None = None,
-) -> Put:
+) -> Rebuilt:
     """Put a chunk of keys into the pool, inside a transaction.
 
     Args:
@@ -107,30 +119,10 @@ def put(
     for state in (State.DONE, State.DISCARDED) if again else ():
         statements.retire(connection, again, state)
     blank = DispenserTask(dispenser_id=dispenser)
-    added = insert(connection, blank, ("key", "score"), new) if new else 0
+    added = insert_many(connection, blank, ("key", "score"), new) if new else 0
     changed = statements.rescore(connection, rescored) if rescored else 0
     assigned += len(rescored) - changed + len(new) - added
-    return Put(added, changed, kept, assigned, ignored)
-
-
-class Rebuilt(NamedTuple):
-    """The result of a rebuild, in numbers of keys.
-
-    Attributes:
-        added, changed, kept: ready now: new ones, those with a new score, and unchanged ones.
-        assigned: in the buckets of workers.
-        ignored: finished after the mapping was computed, or failed.
-        retired: removed from the pool, because the mapping does not contain them.
-        is_outdated: nothing was done, because a mapping computed later was applied already.
-    """
-
-    added: int = 0
-    changed: int = 0
-    kept: int = 0
-    assigned: int = 0
-    ignored: int = 0
-    retired: int = 0
-    is_outdated: bool = False
+    return Rebuilt(added, changed, kept, assigned, ignored)
 
 
 def rebuild(
@@ -189,7 +181,7 @@ def _diff(
     changed = sum(statements.rescore(connection, part) for part in chunks(rescored, CHUNK))
     # Matches the fence: a task that was assigned and returned meanwhile is left to the next rebuild.
     retired = sum(statements.retire(connection, part) for part in chunks(missing, CHUNK))
-    counts = Put(0, changed, kept, len(rescored) - changed)
+    counts = Rebuilt(0, changed, kept, len(rescored) - changed, retired=retired)
     for chunk in chunks(rest):
-        counts += put(connection, dispenser, chunk, is_new_work)
-    return Rebuilt(*counts, retired)
+        counts = counts.plus(put(connection, dispenser, chunk, is_new_work))
+    return counts

@@ -34,6 +34,11 @@ class DispenserSnapshot(NamedTuple):
     head: tuple[float, int] | None
     expired: list[int]
 
+    @property
+    def live_bucket(self) -> int:
+        assert self.bucket is not None  # noqa: S101 (for the type checker)
+        return self.bucket
+
 
 class Row(NamedTuple):
     pk: int
@@ -49,7 +54,6 @@ class Texts:
         key, name, now = quote("key"), quote("name"), db_dialect.indexed_now
         skips = connection.features.has_select_for_update_skip_locked
         row = f"SELECT id, {key}, fence, score FROM {task}"
-        again = "state = 'ready', bucket_id = NULL, fence = fence + 1"
         ready = "WHERE dispenser_id = %s AND state = 'ready'"
         by_order = f"{db_dialect.by_index.format(index=quote(ORDER))} {ready}"
         self.look = (
@@ -71,20 +75,18 @@ class Texts:
             f"UPDATE {task} SET state = 'assigned', bucket_id = %s, fence = fence + 1, assigned_at = {now} "
             "WHERE id IN ({ids}) AND state = 'ready'"
         )
-        self.give_back = f"UPDATE {task} SET {again} WHERE id IN ({{ids}}) AND bucket_id = %s"
-        self.remove = f"DELETE FROM {task} WHERE id IN ({{ids}})"
+        self.give_back = (
+            f"UPDATE {task} SET state = 'ready', bucket_id = NULL, fence = fence + 1 "
+            "WHERE {current} AND bucket_id = %s"
+        )
         self.retire = f"DELETE FROM {task} WHERE {{current}} AND state = %s"
         self.rescore = f"UPDATE {task} SET score = {{score}} WHERE id IN ({{ids}}) AND state = 'ready'"
         self.key = key
-        mine = (
-            f"WHERE dispenser_id = %s AND {{current}} AND bucket_id = "
-            f"(SELECT id FROM {bucket} WHERE dispenser_id = %s AND {name} = %s)"
-        )
         self.done = (
             f"UPDATE {task} SET state = 'done', bucket_id = NULL, fence = fence + 1, finished_at = {now}, "
-            f"outcome = %s {mine}"
+            f"outcome = %s WHERE dispenser_id = %s AND {{current}} AND bucket_id = "
+            f"(SELECT id FROM {bucket} WHERE dispenser_id = %s AND {name} = %s)"
         )
-        self.give_back_by_key = f"UPDATE {task} SET {again} {mine}"
 
 
 texts = cached_per_database(Texts)
@@ -158,19 +160,14 @@ def take(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> l
 
 
 def give_back(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> int:
-    """Return these tasks to the pool if the bucket still has them; return their number."""
-    sql = texts(connection).give_back.format(ids=_ids(row.pk for row in rows))
-    return _count(connection, sql, (bucket,))
-
-
-def remove(connection: BaseDatabaseWrapper, rows: Sequence[Row]) -> None:
-    _count(connection, texts(connection).remove.format(ids=_ids(row.pk for row in rows)), ())
+    """Return these tasks to the pool if the bucket still has them under these fences; return their number."""
+    current = _current(fences_of(rows))
+    return _count(connection, texts(connection).give_back.format(current=current), (bucket,))
 
 
 def retire(connection: BaseDatabaseWrapper, fences: Mapping[int, int], state: str = "ready") -> int:
     """Delete the tasks, {primary key: fence}, that still have this state and fence; return their number."""
-    current = still_current("id", "fence", _numbers(fences), _numbers(fences.values()))
-    return _count(connection, texts(connection).retire.format(current=current), (state,))
+    return _count(connection, texts(connection).retire.format(current=_current(fences)), (state,))
 
 
 def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int:
@@ -181,9 +178,11 @@ def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int
 
 
 def done(connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: Mapping[str, int]) -> int:
-    """Finish these tasks of a bucket; return how many still had their fence."""
+    """Finish these tasks, {key: fence}, of a bucket; return how many still had their fence."""
     outcome = DispenserTask._meta.get_field("outcome").get_prep_value(done_by(bucket))
-    return _by_key(connection, texts(connection).done, dispenser, bucket, fences, outcome)
+    sql, marks = texts(connection).done, ["%s"] * len(fences)
+    sql = sql.format(current=still_current(texts(connection).key, "fence", marks, _numbers(fences.values())))
+    return _count(connection, sql, (outcome, dispenser, *fences, *fences, dispenser, bucket))
 
 
 def done_by(worker: str) -> str:
@@ -191,24 +190,14 @@ def done_by(worker: str) -> str:
     return sentence_for("done_by", name=worker)
 
 
-def give_back_by_key(
-    connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: Mapping[str, int]
-) -> int:
-    """Return these tasks of a bucket to the pool; return how many still had their fence."""
-    return _by_key(connection, texts(connection).give_back_by_key, dispenser, bucket, fences)
+def fences_of(rows: Iterable[Row]) -> dict[int, int]:
+    """Return {primary key: fence}, for ``retire``."""
+    return {row.pk: row.fence for row in rows}
 
 
-def _by_key(
-    connection: BaseDatabaseWrapper,
-    sql: str,
-    dispenser: str,
-    bucket: str,
-    fences: Mapping[str, int],
-    *first: Any,
-) -> int:
-    marks = ["%s"] * len(fences)
-    sql = sql.format(current=still_current(texts(connection).key, "fence", marks, _numbers(fences.values())))
-    return _count(connection, sql, (*first, dispenser, *fences, *fences, dispenser, bucket))
+def _current(fences: Mapping[int, int]) -> str:
+    """Return the condition that tasks, {primary key: fence}, still have these fences."""
+    return still_current("id", "fence", _numbers(fences), _numbers(fences.values()))
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Row]:

@@ -92,16 +92,6 @@ def keys(values: object, factory: Factory = str, option: str = "tasks") -> dict[
     return fences_by_key
 
 
-def keys_and_scores(values: object) -> dict[str, float]:
-    """Return {key: score} of a mapping, of assigned tasks, or of keys, whose scores are 0; raises BadOption."""
-    if isinstance(values, Mapping):
-        return scores(values, "tasks")
-    if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
-        raise BadOption("tasks", values, Sentence(_("a list of keys")))
-    pairs = [(value.key, value.score) if isinstance(value, Assigned) else (value, 0.0) for value in values]
-    return {key(own_key, "tasks"): score(number) for own_key, number in pairs}
-
-
 def scores(mapping: object, option: str = "mapping") -> dict[str, float]:
     """Return {key: score} as stored; raises BadOption, which names the first key that is not allowed."""
     if not isinstance(mapping, Mapping):

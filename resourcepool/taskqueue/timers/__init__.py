@@ -15,16 +15,15 @@ from resourcepool.lazy import lazy_names
 __all__ = ["Outcome", "RunningTimer", "Scheduled", "TimerRunner", "cancel", "on", "reschedule", "schedule"]
 
 if TYPE_CHECKING:
-    from resourcepool.taskqueue.timers.handlers import on
+    from resourcepool.taskqueue.timers.handlers import RunningTimer, on
     from resourcepool.taskqueue.timers.runner import TimerRunner
-    from resourcepool.taskqueue.timers.running_timer import RunningTimer
     from resourcepool.taskqueue.timers.scheduling import Outcome, Scheduled, cancel, reschedule, schedule
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "Outcome": "scheduling",
-            "RunningTimer": "running_timer",
+            "RunningTimer": "handlers",
             "Scheduled": "scheduling",
             "TimerRunner": "runner",
             "cancel": "scheduling",

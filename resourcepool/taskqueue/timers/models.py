@@ -3,46 +3,55 @@
 import datetime
 from typing import Any, ClassVar, Self
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MinLengthValidator
 from django.db import connections, models, transaction
 from django.db.models import Case, F, Q, When
+from packaging.version import InvalidVersion, Version
 
 from resourcepool.db.dialect import DbLater, DbNow, KeyField, in_columns
-from resourcepool.db.dialect.fields import seconds, whole
+from resourcepool.db.dialect.fields import seconds
 from resourcepool.events import sentence_for
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind
+from resourcepool.taskqueue import abstract
 from resourcepool.taskqueue.abstract import (
     BARE_KEY,
+    AbstractPlace,
     AbstractWork,
-    PausableQuerySet,
     WorkQuerySet,
-    update_and_record,
 )
-from resourcepool.taskqueue.timers.rules import check_version
 from resourcepool.text import CharField, TextField
+from resourcepool.translation import gettext, gettext_noop
 from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
 
 MAX_NAME = 200
 MAX_TOPIC = 100
 MAX_SCHEDULE = 300
 LATE_AFTER = 60.0  # seconds; punctual timers go before late ones
+RESEND_AFTER = 60.0  # seconds until a timer that was handed over is due again, unless it was claimed
 
 # Pending, or the handler's process has crashed.
 _HAS_NO_HOLDER = Q(state="pending") | Q(busy_before__lte=DbNow())
 
 
-class Topic(models.Model):
+def check_version(version: str) -> None:
+    """Validate a version, for model fields; raises ValidationError."""
+    try:
+        Version(version)
+    except InvalidVersion:
+        raise ValidationError(gettext("A version must be like 2.10 or 2.10rc1 (PEP 440).")) from None
+
+
+class Topic(AbstractPlace):
     """A kind of timers: which nodes may handle them, and how failures are treated. Created on first use."""
 
-    records_operations: ClassVar[bool] = True
     none_yet = gettext_noop("a topic; none exists yet: the first timer creates it")
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No new timers are started."))
+    is_paused = abstract.is_paused_field(help_text=_("No new timers are started."))
     requires = models.JSONField(
         _("required labels"),
         default=dict,
@@ -66,33 +75,21 @@ class Topic(models.Model):
     ttl = seconds(
         _("ttl (s)"), 30.0, _("How long after its handler's process crashes a timer fires again."), 1.0
     )
-    retries = whole(_("retries"), 0, _("How many times a failed timer is retried."), 0, 1_000)
-    retry_delay = seconds(
-        _("retry delay (s)"), 10.0, _("Time before the first retry; it doubles for each further one.")
+    retries = abstract.retries_field(0, _("How many times a failed timer is retried."))
+    retry_delay = abstract.retry_delay_field(_("Time before the first retry; it doubles for each further one."))
+    max_crashes = abstract.max_crashes_field(
+        _("A timer fails for good once its process has crashed this many times.")
     )
-    max_crashes = whole(
-        _("maximum crashes"),
-        3,
-        _("A timer fails for good once its process has crashed this many times."),
-        1,
-        100,
-    )
-    done_kept = seconds(
+    done_kept = abstract.done_kept_field(
         _("finished timers kept (s)"),
         DAY,
         _("How long finished timers are kept, except failed ones; 0: deleted once done."),
-        most=3_650 * DAY,
     )
-
-    objects: ClassVar[Any] = PausableQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("timer topic")
         verbose_name_plural = _("timer topics")
         default_permissions = ("change", "delete", "view", "operate")
-
-    def __str__(self) -> str:
-        return str(self.name)
 
 
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
@@ -128,7 +125,7 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         is_ahead = When(due_at__gt=DbNow(), then=DbNow())
         due_at = Case(is_ahead, default=F("due_at"))
         waiting = (self.waiting(), EventKind.FIRED, actor, "")
-        return update_and_record(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
+        return abstract.update_and_record(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
 
     def cancel(self, actor: str = "") -> int:
         """Keep timers from firing, and running recurring ones from firing again; return how many."""
@@ -136,7 +133,8 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         event = (EventKind.CANCELLED, actor, "")
         running, waiting = self.unfinished().exclude(_HAS_NO_HOLDER), self.unfinished().filter(_HAS_NO_HOLDER)
         with transaction.atomic(using=self.db):
-            return update_and_record(running.exclude(schedule=""), *event, schedule="") + update_and_record(
+            cancelled = abstract.update_and_record(running.exclude(schedule=""), *event, schedule="")
+            return cancelled + abstract.update_and_record(
                 *(waiting, *event),
                 state=Timer.State.CANCELLED,
                 fence=F("fence") + 1,

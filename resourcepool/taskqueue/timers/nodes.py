@@ -1,23 +1,67 @@
-"""The rows of the processes that handle timers: their topics, and the addresses for hints about timers due soon."""
+"""Nodes, the processes that handle timers: which topics each may handle, and hints about timers due soon."""
 
 import random
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import connections, transaction
+from packaging.version import InvalidVersion, Version
 
-from resourcepool import hints
+from resourcepool import hints, options
 from resourcepool.clock import monotonic
+from resourcepool.conf import setting
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.retry import retrying
+from resourcepool.exceptions import BadOption
+from resourcepool.labels import labels_of
 from resourcepool.leases.terms import default_holder
-from resourcepool.taskqueue.timers.models import TimerNode
+from resourcepool.taskqueue.abstract import Settings
+from resourcepool.taskqueue.timers.models import TimerNode, check_version
 
+CANARY = "canary"  # the label
 TTL = 15.0  # seconds
 REMOVED_AFTER = 3_600.0  # seconds after its expiry
 MAX_NOTIFIED = 2  # nodes per timer
 CACHED_FOR = 1.0  # seconds
+MAX_VERSION = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Settings):
+    """The settings of a topic."""
+
+    name: str
+    requires: Mapping[str, str]
+    on_canary: bool
+    least_version: str
+    ttl: float
+
+    def delay(self, failures: int) -> float:
+        """Return the time before the next attempt: doubled with every failure, an hour at most."""
+        return min(max(3_600.0, self.retry_delay), self.retry_delay * 2.0 ** min(failures - 1, 60))
+
+
+def may_handle(rule: Rule, labels: Mapping[str, str], version: str) -> bool:
+    """Whether a node with these labels and this version may handle the topic, if it has a handler."""
+    if CANARY in labels and not rule.on_canary:
+        return False
+    if any(labels.get(key) != value for key, value in rule.requires.items()):
+        return False
+    return is_enough(version, rule.least_version)
+
+
+def is_enough(version: str, least: str) -> bool:
+    """Whether a version is ``least`` or later: 2.9 < 2.10rc1 < 2.10 = v2.10 = 2.10.0 < 2.10.1 (PEP 440).
+
+    Every version is later than ``""``; one that cannot be read is not later than any other.
+    """
+    try:
+        return not least or Version(version) >= Version(least)
+    except InvalidVersion:
+        return False
 
 
 class Node:
@@ -74,3 +118,24 @@ def _notify(using: str, topic: str) -> None:
     able = [address for address, topics in nodes if topic in topics]
     for address in random.sample(able, min(MAX_NOTIFIED, len(able))):
         hints.send(address)
+
+
+def node_labels() -> dict[str, str]:
+    try:
+        return labels_of(setting("NODE_LABELS"))
+    except BadOption as error:
+        raise error.of("RESOURCEPOOL['NODE_LABELS']") from None
+
+
+def node_version() -> str:
+    return version_of("RESOURCEPOOL['NODE_VERSION']", setting("NODE_VERSION"))
+
+
+def version_of(option: str, value: object) -> str:
+    version = "" if value == "" else options.text(option, value, most=MAX_VERSION)
+    try:
+        if version:
+            check_version(version)
+    except ValidationError as error:
+        raise BadOption(option, value, because=" ".join(error.messages)) from None
+    return version

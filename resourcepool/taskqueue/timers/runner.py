@@ -2,29 +2,94 @@
 
 import contextlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Never
 
-from django.core.exceptions import ValidationError
 from django.db import connections, router
 
 from resourcepool import hints, options
-from resourcepool.conf import setting
+from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
+from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.db.timeouts import statement_timeout
-from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
+from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
 from resourcepool.options import Seconds
-from resourcepool.taskqueue.timers.claims import AttemptEnd
+from resourcepool.taskqueue.in_hand import InHand, store
+from resourcepool.taskqueue.policy import GIVEN_BACK, Result
+from resourcepool.taskqueue.timers import claims, handlers
+from resourcepool.taskqueue.timers.due_timers import MIN_PAUSE, DueTimer, DueTimers
+from resourcepool.taskqueue.timers.handlers import RunningTimer
 from resourcepool.taskqueue.timers.models import Timer
-from resourcepool.taskqueue.timers.nodes import Node
-from resourcepool.taskqueue.timers.rules import check_version
-from resourcepool.taskqueue.timers.running_timer import RunningTimer
-from resourcepool.taskqueue.timers.timer_worker import HandOver, TimerDispatcher, TimerWorker
+from resourcepool.taskqueue.timers.nodes import Node, node_labels, node_version, version_of
 from resourcepool.taskqueue.worker_loop import GRACE, Runner, Worker, exit_process
 
 THREADS, MAX_THREADS = 4, 256
 LATE_RATE = 100.0  # timers per second
-MAX_VERSION = 50
+AHEAD = 0.05  # seconds of work that are claimed at once for each thread
+MAX_AHEAD = 64  # timers
+SLOW_AFTER = 1.0  # seconds; a handler counts as slow then, and a claimed timer waits no longer for a thread
+
+
+class TimerWorker(Worker[RunningTimer]):
+    """The worker of a node that runs handlers."""
+
+    def __init__(self, using: str, node: Node, threads: int, late_rate: float, wakeup: Wakeup) -> None:
+        self.in_hand = InHand(wakeup)
+        self._using, self._threads = using, threads
+        self._timers = DueTimers(using, node, late_rate)
+        self._average_runtime = AHEAD  # seconds
+
+    def exchange(self, *, may_begin: bool) -> float:
+        now, in_hand = monotonic(), self.in_hand
+        self._give_back_waiting(now)
+        if may_begin:
+            self._timers.read_rules(now)
+        due, next_at = self._timers.choose(self._room() if may_begin else 0)
+        if in_hand.ends or due or self._timers.has_unanswered:
+            # A recurring or failed timer may be due again at once.
+            may_recur = any(
+                timer.claimed.schedule or result.error is not None for timer, result in in_hand.ends.items()
+            )
+            begun = self._finish_and_claim(due)
+            if may_recur:
+                next_at = monotonic()
+            elif due and not begun:  # others claimed or locked them
+                next_at = monotonic() + MIN_PAUSE
+        return next_at
+
+    def _room(self) -> int:
+        """Return how many more timers to claim: as many as the threads can handle in ``AHEAD`` seconds."""
+        ahead = min(MAX_AHEAD, max(1, int(AHEAD / max(self._average_runtime, 1e-6))))
+        slow_since, running = monotonic() - SLOW_AFTER, self.in_hand.running
+        slow = sum(timer.begun_at < slow_since for timer in running)
+        return (self._threads - slow) * ahead - (len(running) - slow)
+
+    def _give_back_waiting(self, now: float) -> None:
+        """Release timers that have waited too long for a thread: other nodes may have free threads."""
+        for timer in self.in_hand.running:
+            if not timer.has_begun and now - timer.claimed.sent_at > SLOW_AFTER and timer.take_turn():
+                self.in_hand.end(timer, GIVEN_BACK)
+
+    def _finish_and_claim(self, due: list[DueTimer]) -> int:
+        """Store results, claim timers, and run these; return how many."""
+        for timer in self.in_hand.ends:
+            timer.lease._stop_renewing()  # a renewal would find another fence
+
+        def send(ends: Mapping[RunningTimer, Result]) -> claims.Answer:
+            pairs = [(timer.claimed, result) for timer, result in ends.items()]
+            return self._timers.claim(due, partial(claims.finish_and_claim, self._using, pairs))
+
+        claimed, locked = store(connections[self._using], self.in_hand.ends, send)
+        stored = [timer for timer in self.in_hand.ends if timer.pk not in locked]
+        for timer in stored:
+            timer.lease._mark_released()
+            if timer.has_begun:
+                self._average_runtime += (timer.took - self._average_runtime) / 8
+        self.in_hand.forget(stored)
+        begun = [RunningTimer(self._using, each, handlers.find(each.rule.name)) for each in claimed]
+        self.in_hand.run(begun, self._threads)
+        return len(begun)
 
 
 class TimerRunner(Runner):
@@ -46,7 +111,6 @@ class TimerRunner(Runner):
         version: str | None = None,
         grace: Seconds = GRACE,
         late_rate: float = LATE_RATE,
-        by: HandOver | None = None,
         exit_process: Callable[[str], Never] = exit_process,
     ) -> None:
         """Create the runner; ``run`` starts it.
@@ -59,8 +123,6 @@ class TimerRunner(Runner):
             grace: seconds or timedelta that running handlers get after ``stop``.
             late_rate: timers per second to begin that are late by more than a minute; it spreads the backlog after an
                 outage.
-            by: hands timers over to other processes, which call ``handover.handle``; None: handle them in threads of
-                this process.
             exit_process: see ``Consumer``.
 
         Raises:
@@ -68,10 +130,9 @@ class TimerRunner(Runner):
         """
         self.threads = options.whole("threads", threads, least=1, most=MAX_THREADS)
         self.labels = node_labels() if labels is None else labels_of(labels)
-        self.version = node_version() if version is None else _version("version", version)
+        self.version = node_version() if version is None else version_of("version", version)
         super().__init__(grace, exit_process)
         self._late_rate = options.rate("late_rate", late_rate, least=1.0, most=100_000.0)
-        self._by = by
 
     def look_up(self) -> None:
         """Check that the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
@@ -89,16 +150,15 @@ class TimerRunner(Runner):
         refuse_transaction(using)
         hints.listen(self._wakeup.wake)
         node = Node(using, self.labels, self.version)
-        worker: Worker[RunningTimer, AttemptEnd]
-        if self._by is None:
-            worker = TimerWorker(using, node, self.threads, self._late_rate, self._wakeup)
-        else:
-            worker = TimerDispatcher(using, node, self._late_rate, self._wakeup, self._by)
+        worker = self._worker(using, node)
         try:
             self._serve("timers", worker)
         finally:
             with contextlib.suppress(DatabaseUnavailable), statement_timeout():
                 node.leave()
+
+    def _worker(self, using: str, node: Node) -> Worker[RunningTimer]:
+        return TimerWorker(using, node, self.threads, self._late_rate, self._wakeup)
 
 
 def refuse_transaction(using: str) -> None:
@@ -106,24 +166,3 @@ def refuse_transaction(using: str) -> None:
         raise ClaimInTransaction(
             f"timers are handled outside transactions, but a transaction is open on {using!r}"
         )
-
-
-def node_labels() -> dict[str, str]:
-    try:
-        return labels_of(setting("NODE_LABELS"))
-    except BadOption as error:
-        raise error.of("RESOURCEPOOL['NODE_LABELS']") from None
-
-
-def node_version() -> str:
-    return _version("RESOURCEPOOL['NODE_VERSION']", setting("NODE_VERSION"))
-
-
-def _version(option: str, value: object) -> str:
-    version = "" if value == "" else options.text(option, value, most=MAX_VERSION)
-    try:
-        if version:
-            check_version(version)
-    except ValidationError as error:
-        raise BadOption(option, value, because=" ".join(error.messages)) from None
-    return version

@@ -16,6 +16,7 @@ from resourcepool.db.rows import insert_unless_exists
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden
 from resourcepool.options import Seconds
+from resourcepool.taskqueue.abstract import MAX_NAMES
 from resourcepool.taskqueue.timers import nodes, occurrences
 from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer, Topic
 from resourcepool.translation import gettext_noop as _
@@ -26,8 +27,8 @@ IfExists = Literal["replace", "keep", "error"]
 MAX_AHEAD = 36_500 * options.DAY  # seconds
 SOON = datetime.timedelta(seconds=1.5)  # nodes read later timers in time without a hint
 MAX_TRIES = 5  # while other processes change the row
+CHANGED = f"was changed by other processes {MAX_TRIES} times meanwhile"
 COLUMNS = ("pk", "topic_id", "fence", "state", "finished_at", "schedule", "scheduled_at")
-MAX_NAMES = 5  # in an error
 
 
 class Scheduled(NamedTuple):
@@ -56,6 +57,11 @@ class _When(NamedTuple):
     after: float | None
     at: datetime.datetime | None
     schedule: occurrences.Schedule | None
+
+    @property
+    def text(self) -> str:
+        """The schedule as stored; "": it fires once."""
+        return "" if self.schedule is None else self.schedule.text()
 
     def due_at(self, now: datetime.datetime) -> datetime.datetime:
         if self.at is not None:
@@ -110,11 +116,9 @@ def schedule(
     when = _when(after, at, every, cron, tz, start)
     name, topic = options.name("name", name), options.name("topic", topic, most=MAX_TOPIC)
     mode = options.one_of("if_exists", if_exists, get_args(IfExists))
-    values = {
-        "payload": options.json_object("payload", {} if payload is None else payload),
-        "catch_up": options.one_of("catch_up", catch_up, get_args(CatchUp)),
-        "schedule": "" if when.schedule is None else when.schedule.text(),
-    }
+    content = options.json_object("payload", {} if payload is None else payload)
+    catches_up = options.one_of("catch_up", catch_up, get_args(CatchUp))
+    values = {"payload": content, "catch_up": catches_up, "schedule": when.text}
     using = router.db_for_write(Timer)
     tried: dict[datetime.datetime, bool] = {}  # times of the tries, and whether they wrote a new row
     is_soon = False
@@ -129,7 +133,7 @@ def schedule(
         return _put(using, result, {**values, **times}, mode, now, tried)
 
     def settle() -> Scheduled:
-        if is_soon and not _leaves_a_row(using, name, topic):
+        if is_soon and not Timer.leaves_a_row(using, topic, name):
             raise DatabaseUnavailable(f"timer {topic}/{name} may have been scheduled and have fired since")
         raise Unsettled
 
@@ -178,11 +182,11 @@ def reschedule(
         RESCHEDULED, RUNNING, FIRED (it has finished, or was cancelled), or UNKNOWN.
     """
     when = _when(after, at, every, cron, tz, start)
-    schedule_column = {} if when.schedule is None else {"schedule": when.schedule.text()}
+    schedule = {"schedule": when.text} if when.text else {}
 
     def changes(using: str, now: datetime.datetime) -> dict[str, Any]:
         times = Timer.restart_values(using, when.due_at(now))
-        return {**times, **schedule_column, "scheduled_at": in_columns(now, connections[using])}
+        return {**times, **schedule, "scheduled_at": in_columns(now, connections[using])}
 
     return _change(name, topic, Outcome.RESCHEDULED, changes)
 
@@ -202,25 +206,14 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
     return _When(options.seconds("after", after, most=MAX_AHEAD), None, None)
 
 
-def make_topic(using: str, name: str, **options: Any) -> None:
-    """Create a topic if it does not exist."""
-    # Not get_or_create: its second read does not see a row that is newer than the transaction's snapshot.
-    insert_unless_exists(Topic(pk=name, **options), using)
-
-
 def _now(using: str, topic: str) -> datetime.datetime:
     """Return the current time of the database; create the topic if it does not exist."""
     now = Topic.objects.using(using).filter(pk=topic).values_list(DbNow(), flat=True).first()
     if now is None:
-        make_topic(using, topic)
+        # Not get_or_create: its second read does not see a row that is newer than the transaction's snapshot.
+        insert_unless_exists(Topic(pk=topic), using)
         now = read_clock(connections[using])
     return from_columns(now, connections[using])
-
-
-def _leaves_a_row(using: str, name: str, topic: str) -> bool:
-    """Whether a fired timer leaves a row, so that a repeated call can tell if an earlier one succeeded."""
-    rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
-    return rows.exists() or Topic.objects.using(using).filter(pk=topic, done_kept__gt=0).exists()
 
 
 def _put(
@@ -231,7 +224,7 @@ def _put(
     now: datetime.datetime,
     tried: dict[datetime.datetime, bool],
 ) -> Scheduled:
-    name, topic = result.name, result.topic
+    name, topic, connection = result.name, result.topic, connections[using]
     rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
     for _try in range(MAX_TRIES):
         existing = rows.values("finished_at", "due_at", "scheduled_at").first()
@@ -240,29 +233,24 @@ def _put(
             if Timer(name=name, topic_id=topic, **values).insert(using):
                 return result
             del tried[now]
-            if connections[using].in_atomic_block:  # its snapshot may be older than the row
+            if connection.in_atomic_block:  # its snapshot may be older than the row
                 rows = rows.select_for_update()
             continue
         is_over = existing["finished_at"] is not None
-        due_at, set_at = (
-            from_columns(existing[name], connections[using]) for name in ("due_at", "scheduled_at")
-        )
+        due_at, set_at = (from_columns(existing[name], connection) for name in ("due_at", "scheduled_at"))
         if set_at in tried:  # by a try whose reply was lost; it may have fired or been cancelled since
             return result._replace(due_at=for_project(due_at), is_new=tried[set_at])
         if not is_over and mode == "keep":
             return Scheduled(name, topic, for_project(due_at), False)
         if not is_over and mode == "error":
-            raise BadOption(
-                "name", name, because=Sentence(_("an unfinished timer of this topic has this name"))
-            )
+            in_use = Sentence(_("an unfinished timer of this topic has this name"))
+            raise BadOption("name", name, because=in_use)
         replaceable = Q() if mode == "replace" else ~Q(finished_at=None)
         tried[now] = is_over
         if rows.filter(replaceable).update(**values, fence=F("fence") + 1):
             return result._replace(is_new=is_over)
         del tried[now]
-    raise DatabaseUnavailable(
-        f"timer {topic}/{name} was changed by other processes {MAX_TRIES} times meanwhile"
-    )
+    raise DatabaseUnavailable(f"timer {topic}/{name} {CHANGED}")
 
 
 def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> Outcome:
@@ -286,8 +274,7 @@ def _only_one(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _change_once(rows: Any, done: Outcome, changes: _Changes, tried: set[datetime.datetime]) -> Outcome:
     is_cancel = done is Outcome.CANCELLED
     for _try in range(MAX_TRIES):
-        columns = rows.values(*COLUMNS, now=DbNow())
-        timers = list(columns[: MAX_NAMES + 1])
+        timers = list(rows.values(*COLUMNS, now=DbNow())[: MAX_NAMES + 1])
         if not timers:
             return Outcome.UNKNOWN
         row = _only_one(timers)
@@ -310,4 +297,4 @@ def _change_once(rows: Any, done: Outcome, changes: _Changes, tried: set[datetim
         fires_again = is_cancel and row["schedule"]
         if row["state"] == State.RUNNING and (not fires_again or current.update(schedule="")):
             return Outcome.RUNNING
-    raise DatabaseUnavailable(f"a timer was changed by other processes {MAX_TRIES} times meanwhile")
+    raise DatabaseUnavailable(f"a timer {CHANGED}")

@@ -47,10 +47,9 @@ from resourcepool.status.work.timers import MAX_COUNTED, TOPICS
 from resourcepool.sweeps import pruning
 from resourcepool.sweeps.sweep import clear_expired, report_overtaken
 from resourcepool.taskqueue import TaskDispenser, attempts, submit, timers
-from resourcepool.taskqueue.dispenser import bucket_lifecycle
-from resourcepool.taskqueue.running_task import Result
-from resourcepool.taskqueue.timers import claims
-from resourcepool.taskqueue.timers.claims import AttemptEnd
+from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket
+from resourcepool.taskqueue.policy import Result
+from resourcepool.taskqueue.timers import claims, due_timers
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.waiting import tickets
 
@@ -146,11 +145,11 @@ def most_read(step: dict[str, Any]) -> int:
 
 
 def turn_of_a_node() -> None:
-    due = claims.read_due("default", ["t"], 65, 100)
-    rules = claims.read_rules("default", ["t"])
-    claimed, _ = claims.finish_and_claim("default", [], due, rules, "me")
+    due = due_timers.read_due("default", ["t"], 65, 100)
+    rules = due_timers.read_rules("default", ["t"])
+    claimed, _ = claims.finish_and_claim("default", [], [one.pk for one in due], rules, "me")
     assert len(claimed) == 100
-    claims.finish_and_claim("default", [AttemptEnd(one, Result("")) for one in claimed], [], rules, "me")
+    claims.finish_and_claim("default", [(one, Result("")) for one in claimed], [], rules, "me")
 
 
 def renewal_of_a_node() -> None:
@@ -174,7 +173,7 @@ FREQUENT: dict[str, Callable[[], object]] = {
     "late timers": lambda: list(Timer.objects.filter(topic="t").late().in_order()[:10]),
     "a leader's turn": turn_of_a_leader,
     "submit": lambda: submit("s", "note"),
-    "assign": lambda: bucket_lifecycle.fill("default", "d", "worker", "", 20, 60),
+    "assign": lambda: WorkerBucket("default", "d", "worker", "", 60).fill(20),
     "publish": lambda: Channel("c").publish(2),
     "subscribe": lambda: Channel("c").subscribe("new", from_=NOW).close(),
     "free rows": lambda: free_rows.candidates(connection, Proxy, ANY_ROW, 64),

@@ -42,6 +42,10 @@ def test_whoever_leaves_only_its_own_queues_move(queues: int, members: int, expe
         assert sum(targets[place.pk] != place.server for place in places) in expected
 
 
+def test_shares_are_even_where_two_members_have_to_make_room_for_a_third() -> None:
+    assert fair_shares({(0, 1): 4, (0, 2): 2, (2, 3): 6}, servers(4)) == [3, 3, 3, 3]
+
+
 @given(world=plain_worlds(queues=40, members=6))
 def test_everybody_is_less_than_one_queue_from_its_weight(world) -> None:
     places, members = world

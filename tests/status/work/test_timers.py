@@ -13,7 +13,7 @@ from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.alarm import AlarmKind
 from resourcepool.status.status_reader import MAX_ROWS
 from resourcepool.status.work.timers import TOPICS, refusal_reason, timer_alarms, topics
-from resourcepool.taskqueue.timers.rules import Rule, may_handle
+from resourcepool.taskqueue.timers.nodes import Rule, may_handle
 from tests.app.rows import change, expire, granted
 
 pytestmark = pytest.mark.django_db
@@ -151,7 +151,7 @@ def test_what_may_not_handle_a_topic_is_what_its_runner_says() -> None:
     ways = itertools.product(({}, {"zone": "eu"}), (True, False), ("", "2.10"))
     for requires, on_canary, least in ways:
         topic = Topic(name="a", requires=requires, on_canary=on_canary, least_version=least)
-        rule = Rule(*(getattr(topic, name) for name in Rule._fields))
+        rule = Rule(**{name: getattr(topic, name) for name in Rule.__dataclass_fields__})
         for labels in ({}, {"zone": "eu"}, {"zone": "us"}, {"canary": "", "zone": "eu"}):
             for version in ("", "2.9", "2.10rc1", "2.10", "3"):
                 node = TimerNode(labels=labels, version=version)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRouter
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool, TaskRouter
+from resourcepool.taskqueue import TaskDispenser
 from tests.app.rows import change
 from tests.taskqueue.dispenser.dispensers import dispenser, letters, states, task
 

@@ -131,7 +131,7 @@ def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_h
     with pytest.raises(CommandError, match="dispenser, topic, channel, election, queue group or lock named"):
         said("resourcepool_why", "rewievs")
     Stream.objects.create(name="reviews")
-    assert "leader" in (shown := said("resourcepool_why", "reviews"))
+    assert "standbys" in (shown := said("resourcepool_why", "reviews"))
     assert "reviews: it has no unfinished tasks" in shown
     assert set(json.loads(said("resourcepool_why", "reviews", "--json"))) == {"stream", "dispenser"}
 

@@ -91,18 +91,15 @@ def test_keys_come_back_as_the_factory_makes_them() -> None:
 
 
 def test_what_comes_before_the_first_that_was_seen_is_handed_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    d, look, later = (
-        dispenser({"c": 1.5, "d": 1.5}),
-        bucket_lifecycle.open_bucket,
-        iter([("b", 1.0), ("a", 0.5)]),
-    )
+    d, look = dispenser({"c": 1.5, "d": 1.5}), bucket_lifecycle.WorkerBucket.open
+    later = iter([("b", 1.0), ("a", 0.5)])
 
-    def looked(*args: Any) -> Any:
-        seen = look(*args)
+    def looked(bucket: Any) -> Any:
+        seen = look(bucket)
         d.add(*next(later))
         return seen
 
-    monkeypatch.setattr(bucket_lifecycle, "open_bucket", looked)
+    monkeypatch.setattr(bucket_lifecycle.WorkerBucket, "open", looked)
     assert keys(d.assign_tasks(5, "alice")) == "abcd"
 
 

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from resourcepool.taskqueue import Done, TaskBucket, TaskDispenser, TaskPool
+from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool
+from resourcepool.taskqueue import Done, TaskDispenser
 from tests.taskqueue.dispenser.dispensers import keys, states, task
 
 GOOD, BAD = "7", ("abc", "x", "1.5")

@@ -10,7 +10,8 @@ from resourcepool.db.inspection import inspector
 from resourcepool.models import Bucket, DispenserTask
 from resourcepool.safety.doctor import capture_statement
 from resourcepool.taskqueue import TaskDispenser
-from resourcepool.taskqueue.dispenser import bucket_lifecycle, rebuild, statements
+from resourcepool.taskqueue.dispenser import rebuild, statements
+from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket
 from tests.taskqueue.dispenser.dispensers import dispenser
 
 MANY, WORKERS = 5_000, 50
@@ -28,7 +29,7 @@ def _many() -> None:
     middle = tasks.order_by("pk").values_list("pk", flat=True)[MANY // 2]
     tasks.filter(pk__lt=middle).update(state="done", finished_at=d.now())
     for number in range(WORKERS):
-        bucket_lifecycle.fill("default", "reviews", f"worker {number}", "", 20, 600)
+        WorkerBucket("default", "reviews", f"worker {number}", "", 600).fill(20)
     with connection.cursor() as cursor:
         for table in (TABLE, Bucket._meta.db_table):
             cursor.execute(f"ANALYZE {'TABLE ' if connection.vendor == 'mysql' else ''}{table}")
@@ -44,18 +45,13 @@ def test_every_statement_finds_its_tasks_by_index() -> None:
     sends: dict[str, tuple[Callable[[], Any], set[str]]] = {
         "held": (lambda: statements.tasks_in_bucket(connection, pk), OF_BUCKET),
         "first": (lambda: statements.lock_first_ready(connection, "reviews", 20), ORDER),
-        "are there more": (lambda: bucket_lifecycle._are_there_more("default", "reviews"), ORDER),
+        "are there more": (lambda: WorkerBucket("default", "reviews", "", "", 600)._are_there_more(), ORDER),
         "clear": (lambda: TaskDispenser("reviews").clear(), ORDER),
         "take": (lambda: statements.take(connection, pk, rows), BY_KEY),
-        "remove": (lambda: statements.remove(connection, rows), BY_KEY),
         "retire": (lambda: statements.retire(connection, fences), BY_KEY),
         "rescore": (lambda: statements.rescore(connection, dict.fromkeys(fences, 2.0)), BY_KEY),
         "give back": (lambda: statements.give_back(connection, pk, rows), OF_BUCKET | BY_KEY),
         "done": (lambda: statements.done(connection, "reviews", "worker 3", by_key), OF_BUCKET | KEYS),
-        "give back by key": (
-            lambda: statements.give_back_by_key(connection, "reviews", "worker 3", by_key),
-            OF_BUCKET | KEYS,
-        ),
         "known": (lambda: rebuild.read_known(connection, "reviews", dict.fromkeys(by_key, 1.0)), KEYS),
         "check": (lambda: TaskDispenser("reviews").check_tasks("worker 3", []), OF_BUCKET),
     }

@@ -136,14 +136,14 @@ def test_rebuilds_and_assignments_at_once_dispense_nothing_twice() -> None:
 def test_an_assignment_waits_for_a_rebuild_that_has_the_whole_pool_locked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    d, waits, fill = dispenser(letters("abc")), threading.Event(), bucket_lifecycle._fill
+    d, waits, fill = dispenser(letters("abc")), threading.Event(), bucket_lifecycle.WorkerBucket._fill
 
-    def noted(*given: Any, after_rebuild: bool) -> Any:
+    def noted(*given: Any, after_rebuild: bool = False) -> Any:
         if after_rebuild:
             waits.set()
         return fill(*given, after_rebuild=after_rebuild)
 
-    monkeypatch.setattr(bucket_lifecycle, "_fill", noted)
+    monkeypatch.setattr(bucket_lifecycle.WorkerBucket, "_fill", noted)
     with transaction.atomic():
         d.recreate_task_pool({"a": 3, "b": 2, "c": 1})
         assigning = InBackground(lambda: TaskDispenser("reviews").assign_tasks(3, "alice"))

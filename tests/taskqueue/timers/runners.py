@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from resourcepool.contrib.celery_timers.handover import DispatchingRunner
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
 from tests.eventually import InBackground, eventually
@@ -43,7 +44,8 @@ def over(count: int) -> None:
 @contextlib.contextmanager
 def handling(**options: Any) -> Iterator[timers.TimerRunner]:
     """Run a node in a thread for the length of the block."""
-    runner = timers.TimerRunner(**{"exit_process": exit_process, **options})
+    options = {"exit_process": exit_process, **options}
+    runner = DispatchingRunner(**options) if options.get("by") else timers.TimerRunner(**options)
     running = InBackground(runner.run)
     try:
         yield runner

@@ -3,11 +3,13 @@
 import pytest
 from django.db import connection, transaction
 
+from resourcepool.contrib.celery_timers import handover
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.running_task import GIVEN_BACK, Result
-from resourcepool.taskqueue.timers import claims
-from resourcepool.taskqueue.timers.claims import AttemptEnd, ClaimedTimer, DueTimer
+from resourcepool.taskqueue.policy import GIVEN_BACK, Result
+from resourcepool.taskqueue.timers import claims, due_timers
+from resourcepool.taskqueue.timers.claims import ClaimedTimer
+from resourcepool.taskqueue.timers.due_timers import DueTimer
 from tests.app.rows import expire
 from tests.committed import Statement
 from tests.eventually import InBackground
@@ -17,14 +19,12 @@ HOLDER = "this node"
 
 
 def seen(*topics: str, late: int = 0) -> list[DueTimer]:
-    return claims.read_due("default", topics or ("t",), 100, late)
+    return due_timers.read_due("default", topics or ("t",), 100, late)
 
 
-def exchange(
-    which: list[DueTimer], holder: str = HOLDER, ends: tuple[AttemptEnd, ...] = ()
-) -> list[ClaimedTimer]:
-    rules = claims.read_rules("default", ["t", "u"])
-    return claims.finish_and_claim("default", ends, which, rules, holder)[0]
+def exchange(which: list[DueTimer], holder: str = HOLDER, ends: claims.Ends = ()) -> list[ClaimedTimer]:
+    rules = due_timers.read_rules("default", ["t", "u"])
+    return claims.finish_and_claim("default", ends, [one.pk for one in which], rules, holder)[0]
 
 
 def test_a_look_finds_what_is_due_and_when_the_next_one_is() -> None:
@@ -84,8 +84,8 @@ def test_one_whose_schedule_this_node_cannot_read_is_left_as_it_is_and_the_other
     Timer.objects.filter(name="odd").update(schedule=schedule)
     before = Timer.objects.filter(name="odd").values().get()
     assert [one.name for one in exchange(seen())] == ["fine"]
-    rule = claims.read_rules("default", ["t"])["t"]
-    assert claims.claim_handed_over("default", timer("odd").pk, timer("odd").fence, rule, HOLDER) is None
+    rule = due_timers.read_rules("default", ["t"])["t"]
+    assert handover.claim_handed_over("default", timer("odd").pk, timer("odd").fence, rule, HOLDER) is None
     assert Timer.objects.filter(name="odd").values().get() == before
 
 
@@ -105,10 +105,10 @@ def test_a_late_end_changes_nothing() -> None:
     expire(timer())
     (second,) = exchange(seen(), "another node")
     assert (second.previous_end, second.attempt) == ("expired", 2)
-    exchange([], ends=(AttemptEnd(first, Result("late")),))
+    exchange([], ends=((first, Result("late")),))
     assert (timer().state, timer().fence) == ("running", second.fence)
-    exchange([], ends=(AttemptEnd(second, Result("in time")),))
-    exchange([], ends=(AttemptEnd(second, Result("once more")),))
+    exchange([], ends=((second, Result("in time")),))
+    exchange([], ends=((second, Result("once more")),))
     assert (timer().state, timer().outcome) == ("done", "in time")
 
 
@@ -116,7 +116,7 @@ def test_the_end_of_one_whose_lease_ran_out_counts_until_somebody_has_taken_it()
     due()
     (one,) = exchange(seen())
     expire(timer())
-    exchange([], ends=(AttemptEnd(one, Result("")),))
+    exchange([], ends=((one, Result("")),))
     assert states() == {"a": "done"}
 
 
@@ -125,7 +125,7 @@ def test_a_retry_waits_and_what_was_not_begun_is_as_before() -> None:
     due("fails")
     due("waits")
     fails, waits = sorted(exchange(seen()), key=lambda one: one.name)
-    exchange([], ends=(AttemptEnd(fails, Result("", "no")), AttemptEnd(waits, GIVEN_BACK, has_begun=False)))
+    exchange([], ends=((fails, Result("", "no")), (waits, GIVEN_BACK._replace(has_begun=False))))
     assert (timer("fails").state, timer("fails").failures, timer("fails").previous_end) == (
         "pending",
         1,
@@ -143,7 +143,7 @@ def test_a_batch_takes_a_few_statements_however_many_timers_it_has(statements: l
     which = seen()
     claimed = exchange(which)
     statements.clear()
-    exchange([], ends=tuple(AttemptEnd(one, Result("")) for one in claimed))
+    exchange([], ends=tuple((one, Result("")) for one in claimed))
     for number in range(50):
         due(f"m{number}")
     which = seen()
@@ -158,7 +158,7 @@ def test_a_batch_takes_a_few_statements_however_many_timers_it_has(statements: l
 def test_the_end_of_one_whose_row_is_locked_is_returned_to_be_written_later() -> None:
     due("locked")
     due("free")
-    ends = [AttemptEnd(one, Result("")) for one in exchange(seen())]
+    ends = [(one, Result("")) for one in exchange(seen())]
     locked = timer("locked").pk
 
     def write() -> set[int]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from resourcepool.contrib.celery_timers import handover
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
@@ -235,8 +236,8 @@ def test_a_claim_whose_answer_was_lost_is_taken_up_also_when_the_node_may_handle
 ) -> None:
     sent: list[Any] = []
     timers.on("t")(sent.append)
-    name = "finish_and_claim" if by == "its own threads" else "hand_over"
-    send = getattr(claims, name)
+    module, name = (claims, "finish_and_claim") if by == "its own threads" else (handover, "hand_over")
+    send = getattr(module, name)
 
     def lost(*args: Any) -> Any:
         answer = send(*args)
@@ -248,10 +249,10 @@ def test_a_claim_whose_answer_was_lost_is_taken_up_also_when_the_node_may_handle
     def carrier() -> Any:
         yield lambda *message: sent.append(message)
 
-    monkeypatch.setattr(claims, name, lost)
+    monkeypatch.setattr(module, name, lost)
     monkeypatch.setattr("resourcepool.taskqueue.timers.due_timers.RULES_MAX_AGE", 0)
     topic()
     due()
-    with handling(by=None if name == "finish_and_claim" else carrier):
+    with handling(**({} if name == "finish_and_claim" else {"by": carrier})):
         eventually(lambda: sent, WITHIN)
     assert (timer().attempts, timer().crashes) == ((1, 0) if name == "finish_and_claim" else (0, 0))

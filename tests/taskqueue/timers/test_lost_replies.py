@@ -9,8 +9,8 @@ from django.utils import timezone
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.running_task import Result
-from resourcepool.taskqueue.timers import Outcome, claims
+from resourcepool.taskqueue.policy import Result
+from resourcepool.taskqueue.timers import Outcome, claims, due_timers
 from tests.concurrency.connection_cutter import Wire, wired
 from tests.queues.members import COMMIT
 from tests.taskqueue.timers.runners import due, states, timer, topic
@@ -28,11 +28,9 @@ def wire() -> Iterator[Wire]:
 
 def fire() -> None:
     """Handle due timers, as a node does."""
-    rules, found = claims.read_rules("default", ["t"]), claims.read_due("default", ["t"], 100, 100)
-    claimed, _ = claims.finish_and_claim("default", [], found, rules, "a node")
-    claims.finish_and_claim(
-        "default", [claims.AttemptEnd(one, Result("")) for one in claimed], [], rules, "a node"
-    )
+    rules, found = due_timers.read_rules("default", ["t"]), due_timers.read_due("default", ["t"], 100, 100)
+    claimed, _ = claims.finish_and_claim("default", [], [one.pk for one in found], rules, "a node")
+    claims.finish_and_claim("default", [(one, Result("")) for one in claimed], [], rules, "a node")
 
 
 def row() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from resourcepool.db.inspection import inspector
 from resourcepool.models import Timer
 from resourcepool.safety.doctor import capture_statement, judge_plan
 from resourcepool.status.work.timers import BY_INDEX, TOPICS
-from resourcepool.taskqueue.timers import claims
+from resourcepool.taskqueue.timers import due_timers
 from tests.taskqueue.timers.runners import topic
 
 MANY = 1_500  # more than are big: see resourcepool/safety/doctor.py
@@ -30,7 +30,7 @@ def _many() -> None:
 
 
 SENDS: dict[str, Callable[[], object]] = {
-    "a node's look": lambda: claims.read_due("default", ["t"], 65, 100),
+    "a node's look": lambda: due_timers.read_due("default", ["t"], 65, 100),
     "the first timer of a status": lambda: TOPICS.get("t"),
     "timers that are counted": lambda: list(
         Timer.objects.filter(topic_id="t").unfinished().order_by(*BY_INDEX).values_list("state")[:100]

@@ -11,7 +11,8 @@ from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running_task import GivenBack
-from resourcepool.taskqueue.timers import TimerRunner, claims, nodes, timer_worker
+from resourcepool.taskqueue.timers import TimerRunner, claims, due_timers, nodes
+from resourcepool.taskqueue.timers import runner as runners
 from resourcepool.taskqueue.timers.handlers import find as handling_of
 from resourcepool.taskqueue.worker_loop import WorkerLoop
 from tests.eventually import InBackground, eventually
@@ -50,9 +51,9 @@ def test_after_a_stop_nothing_is_begun() -> None:
 
 def claimed_here() -> timers.RunningTimer:
     due()
-    found = claims.read_due("default", ["t"], 1, 0)
+    found = due_timers.read_due("default", ["t"], 1, 0)
     ((claimed,), _) = claims.finish_and_claim(
-        "default", [], found, claims.read_rules("default", ["t"]), "this node"
+        "default", [], [one.pk for one in found], due_timers.read_rules("default", ["t"]), "this node"
     )
     return timers.RunningTimer("default", claimed, handling_of("t"))
 
@@ -70,7 +71,7 @@ def test_one_whose_lease_runs_out_while_it_waits_for_a_thread_is_given_back_as_i
     one.lease._lose("its process stood still")
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
-    claims.finish_and_claim("default", [one.ended(one.run())], [], {}, "this node")
+    claims.finish_and_claim("default", [(one.claimed, one.ended(one.run()))], [], {}, "this node")
     assert (timer().state, timer().attempts, timer().crashes) == ("pending", 0, 0)
 
 
@@ -129,7 +130,7 @@ def test_a_timer_does_not_wait_for_a_slow_handler_while_another_node_has_a_threa
         for number in range(20):  # so quick that several are claimed at once
             due(str(number))
         over(20)
-        monkeypatch.setattr(timer_worker, "SLOW_AFTER", 0.1)
+        monkeypatch.setattr(runners, "SLOW_AFTER", 0.1)
         with transaction.atomic():
             due("slow", topic="slow", ago=2)
             due("quick")
@@ -163,10 +164,10 @@ def test_what_was_given_back_is_not_written_again_when_a_thread_comes_to_it(
 ) -> None:
     one = claimed_here()
     wakeup = Wakeup()
-    worker = timer_worker.TimerWorker("default", nodes.Node("default", {}, ""), 1, 1.0, wakeup)
+    worker = runners.TimerWorker("default", nodes.Node("default", {}, ""), 1, 1.0, wakeup)
     turns, in_hand = WorkerLoop("timers", worker, wakeup), worker.in_hand
     in_hand.attempts[one.pk] = one
-    monkeypatch.setattr(timer_worker, "SLOW_AFTER", -1.0)
+    monkeypatch.setattr(runners, "SLOW_AFTER", -1.0)
     turns.run_once(may_begin=False)
     assert (timer().state, timer().holder, in_hand.attempts) == ("pending", "", {})
     in_hand._note_end(one, one.run())

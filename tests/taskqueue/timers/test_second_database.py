@@ -6,10 +6,9 @@ import pytest
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.celery_timers import apply_async_at
+from resourcepool.contrib.celery_timers import apply_async_at, handover
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import handover
 from tests.aliases import alias
 from tests.taskqueue.timers.runners import due
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.utils import timezone, translation
 
+from resourcepool.contrib.celery_timers import handover
 from resourcepool.models import Topic
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import handover
 from tests.taskqueue.consumers import WITHIN, Gate
 from tests.taskqueue.sessions import end, end_all, keep_them, session
 from tests.taskqueue.timers.runners import due, handling, over, states, timer, topic

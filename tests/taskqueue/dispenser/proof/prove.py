@@ -27,8 +27,8 @@ CASES = (
     own(
         "expired buckets are reclaimed",
         FOLDER + "bucket_lifecycle.py",
-        "            reclaim_expired(using, expired, seen.most_expirations)\n",
-        "            pass\n",
+        "                reclaim_expired(self.using, expired, seen.most_expirations)\n",
+        "                pass\n",
         LOST,
         UNEXPECTED,
     ),

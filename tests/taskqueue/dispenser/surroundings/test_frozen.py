@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.db import Error, transaction
 
+from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Bucket
-from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool
+from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser import rebuild, statements
 from tests.connection_options import short_idle, with_options
 from tests.eventually import InBackground, eventually
@@ -121,7 +122,7 @@ def test_its_bucket_is_another_process_of_its_name_s(spawn: Spawner, has_expired
 
 
 @pytest.mark.parametrize(
-    ("call", "statement"), [("rebuild", "rescore"), ("add", "rescore"), ("take for good", "remove")]
+    ("call", "statement"), [("rebuild", "rescore"), ("add", "rescore"), ("take for good", "retire")]
 )
 def test_what_it_was_changing_is_as_it_was_for_whoever_comes(spawn: Spawner, call: str, statement: str) -> None:
     d = dispenser(letters("ab"))

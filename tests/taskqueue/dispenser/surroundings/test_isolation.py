@@ -1,4 +1,4 @@
-"""A project that has chosen REPEATABLE READ: races end as they do at READ COMMITTED; some calls take another try."""
+"""A project that has chosen REPEATABLE READ: races end as they do at READ COMMITTED."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,7 +8,9 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 from django.test import override_settings
 
-from resourcepool.taskqueue import Done, TaskDispenser, TaskPool
+from resourcepool.contrib.dispenser_parts import TaskPool
+from resourcepool.db.transactions import short_transaction
+from resourcepool.taskqueue import Done, TaskDispenser
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.aliases import alias
 from tests.eventually import InBackground, at_once
@@ -61,6 +63,16 @@ def test_it_is_the_isolation_that_is_tested() -> None:
     with transaction.atomic(using=STRANGE), connections[STRANGE].cursor() as cursor:
         cursor.execute(asks)
         assert cursor.fetchone()[-1].lower().replace("-", " ") == "repeatable read"
+
+
+@pytest.mark.only("postgresql")
+def test_a_transaction_of_this_package_is_at_read_committed_and_the_next_one_as_the_project_says() -> None:
+    found = []
+    for begin in (lambda: short_transaction(connections[STRANGE]), lambda: transaction.atomic(using=STRANGE)):
+        with begin(), connections[STRANGE].cursor() as cursor:
+            cursor.execute("SHOW transaction_isolation")
+            found.append(cursor.fetchone()[0])
+    assert found == ["read committed", "repeatable read"]
 
 
 def test_what_is_done_in_a_transaction_that_sees_an_older_moment_is_judged_by_what_is_so_now() -> None:

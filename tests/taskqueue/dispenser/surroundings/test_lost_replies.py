@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRouter
 from resourcepool.models import Bucket, DispenserTask, Receipt
-from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool, TaskRouter
+from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.concurrency.connection_cutter import Wire, wired
 from tests.history.fixtures import events, history  # noqa: F401 (a fixture)

@@ -7,8 +7,9 @@ import pytest
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext, override_settings
 
+from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRouter
 from resourcepool.models import Bucket, Dispenser, DispenserTask
-from resourcepool.taskqueue import Done, TaskBucket, TaskDispenser, TaskPool, TaskRouter
+from resourcepool.taskqueue import Done, TaskDispenser
 from tests.aliases import alias
 from tests.app.rows import expire
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRouter
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Bucket, Dispenser, DispenserTask
-from resourcepool.taskqueue import Assigned, TaskBucket, TaskDispenser, TaskPool, TaskRouter
+from resourcepool.taskqueue import Assigned, TaskDispenser
 from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out
 
 Call = Callable[[TaskDispenser, list[Assigned]], Any]

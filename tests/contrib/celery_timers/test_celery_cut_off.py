@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from resourcepool.taskqueue import timers
+from tests.contrib.celery_timers.test_celery_worker import STARTS_WITHIN, redis
 from tests.servers.redis import Redis
 from tests.spawned import Child, Spawner
 from tests.taskqueue.timers.runners import due, over, states, timer, topic
-from tests.taskqueue.timers.test_celery_worker import STARTS_WITHIN, redis
 
 __all__ = ["redis"]
 
@@ -50,7 +50,7 @@ def node(most: float | None) -> None:
     import project.celery  # noqa: F401 (the current app)
 
     register(most)
-    call_command("resourcepool_timers", "--celery", stdout=sys.stdout)
+    call_command("resourcepool_celery_timers", stdout=sys.stdout)
 
 
 def begun(spawn: Spawner, broker: Redis, most: float | None, *, is_deaf: bool = False) -> tuple[Child, int]:

@@ -9,12 +9,13 @@ import pytest
 from billiard import common as billiard
 from django.db import connection, transaction
 
+from resourcepool.contrib.celery_timers import handover
+from resourcepool.contrib.celery_timers.tasks import run_timer
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import claims, handover
-from resourcepool.tasks import run_timer
+from resourcepool.taskqueue.timers import due_timers
 from tests.app.rows import change, expire
 from tests.eventually import eventually
 from tests.taskqueue.timers.runners import WITHIN, due, handling, states, timer, topic
@@ -85,11 +86,11 @@ def test_who_has_the_fence_handles_it_once(carrier: Carrier, seen: list[Any]) ->
 def test_a_claim_needs_the_fence_in_its_own_statement_too(carrier: Carrier, seen: list[Any]) -> None:
     due()
     ((pk, fence),) = handed_over(carrier)
-    (rule,) = claims.read_rules("default", ["t"]).values()
-    assert claims.claim_handed_over("default", pk, fence - 1, rule, "late") is None
-    assert claims.claim_handed_over("default", pk, fence, rule, "mine") is not None
-    assert claims.claim_handed_over("default", pk, fence + 1, rule, "another") is None
-    again = claims.claim_handed_over("default", pk, fence, rule, "mine")  # its answer was lost
+    (rule,) = due_timers.read_rules("default", ["t"]).values()
+    assert handover.claim_handed_over("default", pk, fence - 1, rule, "late") is None
+    assert handover.claim_handed_over("default", pk, fence, rule, "mine") is not None
+    assert handover.claim_handed_over("default", pk, fence + 1, rule, "another") is None
+    again = handover.claim_handed_over("default", pk, fence, rule, "mine")  # its answer was lost
     assert again is not None
     assert (again.fence, again.attempt, timer().attempts) == (fence + 1, 1, 1)
 

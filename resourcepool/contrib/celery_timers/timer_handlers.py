@@ -1,6 +1,6 @@
 """Celery tasks at a given time, stored as timers in the database instead of as an ETA in the broker.
 
-    from resourcepool.celery_timers import apply_async_at
+    from resourcepool.contrib.celery_timers import apply_async_at
 
     apply_async_at(send_reminder, after=timedelta(days=3), args=[order.pk])
 
@@ -8,10 +8,9 @@ A timer node (``manage.py resourcepool_timers``) sends the task to the broker at
 is down. All attempts send the same task id.
 """
 
-import contextlib
 import datetime
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,13 +18,12 @@ from celery import Task, current_app
 from django.db import connections, router
 
 from resourcepool.db.retry import retrying
+from resourcepool.db.rows import ensure_row
 from resourcepool.exceptions import BadOption
-from resourcepool.hints.broker import CONNECT_TIMEOUT, broker_connection, broker_named
+from resourcepool.hints.broker import broker_connection
 from resourcepool.options import Seconds
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers.claims import RESEND_AFTER
 from resourcepool.taskqueue.timers.models import Timer, Topic
-from resourcepool.taskqueue.timers.scheduling import make_topic
 
 TOPIC = "celery"
 DEFAULTS = {"retries": 1_000, "retry_delay": 5.0}
@@ -64,8 +62,7 @@ def apply_async_at(
                 refused, options[refused], because="apply_async_at sets it; give the time by after or at"
             )
     using = router.db_for_write(Timer)
-    if not retrying(connections[using], Topic.objects.using(using).filter(pk=TOPIC).exists):
-        retrying(connections[using], partial(make_topic, using, TOPIC, **DEFAULTS))
+    retrying(connections[using], partial(ensure_row, Topic, using, TOPIC, **DEFAULTS))
     call = {
         "task": task if isinstance(task, str) else task.name,
         "args": list(args),
@@ -83,23 +80,3 @@ def send(timer: timers.RunningTimer) -> None:
     with broker_connection(current_app) as connection:
         options = {"retry": False, **call["options"], "connection": connection}
         current_app.send_task(call["task"], call["args"], call["kwargs"], **options)
-
-
-@contextlib.contextmanager
-def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
-    """Yield a function that hands a timer over to a Celery task: ``TimerRunner(by=by_celery)``.
-
-    A handler's ``max_runtime`` is the hard time limit of its task: a prefork worker kills the process.
-
-    Raises:
-        Exception: of the broker's client.
-    """
-    with broker_connection(current_app) as connection:
-        connection.ensure_connection(max_retries=1, timeout=CONNECT_TIMEOUT)
-
-        def send(pk: int, fence: int, max_runtime: float | None) -> None:
-            limits: dict[str, Any] = {"expires": RESEND_AFTER, "time_limit": max_runtime, "retry": False}
-            with broker_named(connection):
-                current_app.send_task("resourcepool.run_timer", [pk, fence], connection=connection, **limits)
-
-        yield send

@@ -1,6 +1,6 @@
 """Buckets without a dispenser: the tasks of one worker for a limited time, and the list of all live buckets."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Generic
 
@@ -14,6 +14,7 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.options import Seconds
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
+from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import chunks, put, read_known
 from resourcepool.taskqueue.dispenser.validation import K
@@ -50,8 +51,9 @@ class TaskBucket(Generic[K]):
         """
         self.name, self._pool = options.name("name", name), options.name("pool", pool)
         self._ttl = options.seconds("exp", exp, least=0.1)
-        self._factory, self._holder = validation.factory(factory), options.name("holder", holder or name)
+        self._factory, holder = validation.factory(factory), options.name("holder", holder or name)
         self._using: str = bucket_lifecycle.database()
+        self._bucket = WorkerBucket(self._using, self._pool, self.name, holder, self._ttl)
 
     def add(self, tasks: Iterable[Any]) -> list[validation.Assigned[K]]:
         """Put these keys, from the pool or new, into the bucket; return them, except keys that other workers have.
@@ -66,7 +68,7 @@ class TaskBucket(Generic[K]):
             BadOption: a key is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        requested, connection = validation.keys_and_scores(tasks), connections[self._using]
+        requested, connection = _keys_and_scores(tasks), connections[self._using]
         bucket_lifecycle.refuse_assignment_in_transaction(connection)
         rows: Rows = []
         for chunk in chunks(requested):
@@ -83,16 +85,12 @@ class TaskBucket(Generic[K]):
             if not statements.touch(connection, bucket, self._ttl):
                 return None
             existing = read_known(connection, self._pool, requested)
-            missing = {
-                key: score
-                for key, score in requested.items()
-                if key not in existing or existing[key].finished_at
-            }
+            known = {key for key, task in existing.items() if not task.finished_at}
+            missing = {key: score for key, score in requested.items() if key not in known}
             if missing:
                 put(connection, self._pool, missing, existing=existing)
-            rows = DispenserTask.objects.using(self._using).filter(
-                dispenser_id=self._pool, state="ready", key__in=list(requested)
-            )
+            mine = {"dispenser_id": self._pool, "state": "ready", "key__in": list(requested)}
+            rows = DispenserTask.objects.using(self._using).filter(**mine)
             # By primary keys: MariaDB 11 may read, and lock, the whole table to get the order.
             pks = list(rows.values_list("pk", flat=True))
             columns = for_update(rows.filter(pk__in=pks)).values_list("pk", "key", "fence", "score")
@@ -100,20 +98,15 @@ class TaskBucket(Generic[K]):
                 statements.take(connection, bucket, ready)
             return [row for row in statements.tasks_in_bucket(connection, bucket) if row.key in requested]
 
-        def send(_: statements.DispenserSnapshot, bucket: int) -> Rows | None:
-            return bucket_lifecycle.in_transaction(self._using, partial(put_and_take, bucket))
+        def send(seen: statements.DispenserSnapshot) -> Rows | None:
+            put_into = partial(put_and_take, seen.live_bucket)
+            return bucket_lifecycle.in_transaction(self._using, put_into)
 
-        return bucket_lifecycle.write_to_bucket(
-            self._using, self._pool, self.name, self._holder, self._ttl, send
-        )[1]
+        return self._bucket.write(send)[1]
 
     def expire(self, t: Seconds) -> bool:
         """Let it expire in ``t`` (seconds or timedelta, up to a day); False: it does not exist, or has expired."""
-        seconds, bucket = options.seconds("t", t), self._live()
-        if bucket is None:
-            return False
-        touch = partial(statements.touch, connections[self._using], bucket, seconds)
-        return retrying(connections[self._using], touch)
+        return self._bucket.expire(options.seconds("t", t))
 
     def clear(self) -> int:
         """Return its tasks to the pool; returns their number."""
@@ -154,7 +147,7 @@ class TaskBucket(Generic[K]):
         return [key for _, key in validation.apply_factory(rows, self._factory)[0]]
 
     def _live(self) -> int | None:
-        return bucket_lifecycle.find_bucket(self._using, self._pool, self.name, is_live=True)
+        return self._bucket.find(is_live=True)
 
 
 class TaskRouter:
@@ -200,7 +193,7 @@ class TaskRouter:
         existing = self.get(worker)
         if existing is not None:
             return existing
-        seen = bucket_lifecycle.open_bucket(self._using, self._key, bucket, worker, self._ttl)
+        seen = WorkerBucket(self._using, self._key, bucket, worker, self._ttl).open()
         rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).values_list("holder", flat=True)
         if retrying(connections[self._using], rows.first) not in (None, worker):
             allowed = _("a name that no other worker's bucket has")
@@ -216,7 +209,7 @@ class TaskRouter:
         return next((bucket for bucket, holder in candidates if holder == worker), None)
 
     def buckets(self) -> list[str]:
-        """Return the names of all live bucket_lifecycle."""
+        """Return the names of all live buckets."""
         rows = self._live().order_by("pk").values_list("name", flat=True)
         return retrying(connections[self._using], lambda: list(rows.all()))
 
@@ -234,3 +227,15 @@ class TaskRouter:
     def _live(self) -> Any:
         rows = Bucket.objects.using(self._using)
         return rows.filter(dispenser_id=self._key, busy_before__gt=DbNow())
+
+
+def _keys_and_scores(values: object) -> dict[str, float]:
+    """Return {key: score} of a mapping, of assigned tasks, or of keys, whose scores are 0; raises BadOption."""
+    if isinstance(values, Mapping):
+        return validation.scores(values, "tasks")
+    if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
+        raise BadOption("tasks", values, Sentence(_("a list of keys")))
+    pairs = [
+        (value.key, value.score) if isinstance(value, validation.Assigned) else (value, 0.0) for value in values
+    ]
+    return {validation.key(own_key, "tasks"): validation.score(number) for own_key, number in pairs}

@@ -9,12 +9,14 @@ from django.core.exceptions import ValidationError
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Topic
 from resourcepool.taskqueue.timers import TimerRunner
-from resourcepool.taskqueue.timers.rules import Rule, TokenBucket, is_enough, may_handle, retry_delay
+from resourcepool.taskqueue.timers.due_timers import TokenBucket
+from resourcepool.taskqueue.timers.nodes import Rule, is_enough, may_handle
 
 
 def rule(**given: Any) -> Rule:
-    asked = {"requires": {}, "on_canary": False, "least_version": "", **given}
-    return Rule("t", False, asked["requires"], asked["on_canary"], asked["least_version"], 30, 0, 10, 3, 60)
+    kept = {"is_paused": False, "retries": 0, "retry_delay": 10, "max_crashes": 3, "done_kept": 60}
+    asked = {"name": "t", "requires": {}, "on_canary": False, "least_version": "", "ttl": 30}
+    return Rule(**{**kept, **asked, **given})
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,6 @@ def test_late_ones_come_at_a_rate() -> None:
 
 
 def test_each_retry_waits_twice_as_long_and_an_hour_at_most() -> None:
-    assert [retry_delay(10, failures) for failures in (1, 2, 3, 10, 1_000)] == [10, 20, 40, 3_600, 3_600]
-    assert retry_delay(7_200, 1) == 7_200
-    assert retry_delay(0, 5) == 0
+    assert [rule().delay(failures) for failures in (1, 2, 3, 10, 1_000)] == [10, 20, 40, 3_600, 3_600]
+    assert rule(retry_delay=7_200).delay(1) == 7_200
+    assert rule(retry_delay=0).delay(5) == 0

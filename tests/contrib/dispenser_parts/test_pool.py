@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from resourcepool.contrib.dispenser_parts import TaskPool
 from resourcepool.exceptions import BadOption
 from resourcepool.models import DispenserTask
-from resourcepool.taskqueue import TaskDispenser, TaskPool
+from resourcepool.taskqueue import TaskDispenser
 from tests.eventually import at_once
 from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, states, task, waiting
 

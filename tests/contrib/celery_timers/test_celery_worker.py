@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.celery_timers import apply_async_at
+from resourcepool.contrib.celery_timers import apply_async_at
 from resourcepool.taskqueue import timers
 from tests.app.rows import expire
 from tests.eventually import eventually
@@ -51,8 +51,8 @@ def work() -> None:
     app.worker_main(["worker", "--concurrency=1", "--loglevel=INFO", "--without-gossip", "--without-mingle"])
 
 
-def node(*words: str) -> None:
-    """Hand over due timers until stopped."""
+def node(command: str = "resourcepool_timers") -> None:
+    """Run a node, by default one that sends Celery tasks at their time, until stopped."""
     from django.core.management import call_command
 
     import project.celery  # noqa: F401 (the current app)
@@ -61,7 +61,7 @@ def node(*words: str) -> None:
     def slow(_one: Any) -> None:
         print("not here", flush=True)
 
-    call_command("resourcepool_timers", *words, stdout=sys.stdout)
+    call_command(command, stdout=sys.stdout)
 
 
 def worker_of(spawn: Spawner, broker: Redis) -> Child:
@@ -78,7 +78,7 @@ def kill(worker: Child) -> None:
 
 def test_a_worker_is_killed_half_way_and_the_next_one_is_told_so(redis: Redis, spawn: Spawner) -> None:
     due("a", topic="slow")
-    handing = spawn(node, "--celery", CELERY_BROKER_URL=redis.url)
+    handing = spawn(node, "resourcepool_celery_timers", CELERY_BROKER_URL=redis.url)
     first = worker_of(spawn, redis)
     first.line("began a 1 first", timeout=STARTS_WITHIN)
     kill(first)
@@ -95,7 +95,7 @@ def test_a_worker_is_killed_half_way_and_the_next_one_is_told_so(redis: Redis, s
 
 def test_a_broker_that_is_away_and_one_that_forgets_lose_nothing(redis: Redis, spawn: Spawner) -> None:
     topic("slow")
-    handing = spawn(node, "--celery", CELERY_BROKER_URL=redis.url)
+    handing = spawn(node, "resourcepool_celery_timers", CELERY_BROKER_URL=redis.url)
     handing.line("handling timers", timeout=STARTS_WITHIN)
     redis.kill()
     due("a", topic="slow")
@@ -140,10 +140,10 @@ def node_that_dies_after_it_has_sent() -> None:
     from django.core.management import call_command
 
     import project.celery  # noqa: F401
-    from resourcepool import celery_timers
+    from resourcepool.contrib.celery_timers import timer_handlers
 
     def send_and_die(timer: timers.RunningTimer) -> None:
-        celery_timers.current_app.send_task(
+        timer_handlers.current_app.send_task(
             timer.payload["task"],
             timer.payload["args"],
             timer.payload["kwargs"],

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRouter
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue import Done, TaskBucket, TaskPool, TaskRouter
+from resourcepool.taskqueue import Done
 from tests.app.rows import lasts
 from tests.taskqueue.dispenser.dispensers import bucket, dispenser, keys, letters, run_out, states, waiting
 

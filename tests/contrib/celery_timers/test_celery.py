@@ -8,8 +8,7 @@ import pytest
 from celery import Celery
 from kombu import Connection
 
-from resourcepool import celery_timers
-from resourcepool.celery_timers import apply_async_at
+from resourcepool.contrib.celery_timers import apply_async_at, tasks, timer_handlers
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
@@ -38,8 +37,8 @@ class Broker:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     made = Broker(fails=2)
-    monkeypatch.setattr(celery_timers, "current_app", made)
-    timers.on("celery")(celery_timers.send)
+    monkeypatch.setattr(timer_handlers, "current_app", made)
+    timers.on("celery")(timer_handlers.send)
     return made
 
 
@@ -62,7 +61,7 @@ def test_a_broker_that_answers_nothing_fails_the_attempt_and_keeps_no_thread(
 ) -> None:
     apply_async_at(sweep, after=0)
     Topic.objects.update(retries=0)
-    timers.on("celery")(celery_timers.send)
+    timers.on("celery")(timer_handlers.send)
     with handling():
         over(1)
     assert Timer.objects.get().outcome.startswith("OperationalError: ")
@@ -71,14 +70,15 @@ def test_a_broker_that_answers_nothing_fails_the_attempt_and_keeps_no_thread(
 def test_an_unreachable_broker_is_named_without_its_password(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    timers.on("celery")(celery_timers.send)
+    timers.on("celery")(timer_handlers.send)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # and it does not listen: connections are refused
         address = f"127.0.0.1:{unused.getsockname()[1]}/0"
         app = Celery(broker=f"redis://crawler:sesame@{address}", set_as_current=False)
-        monkeypatch.setattr(celery_timers, "current_app", app)
+        monkeypatch.setattr(timer_handlers, "current_app", app)
+        monkeypatch.setattr(tasks, "current_app", app)
         apply_async_at("some.task", after=0)
-        with handling(by=celery_timers.by_celery):
+        with handling(by=tasks.by_celery):
             eventually(lambda: caplog.text)
         Topic.objects.update(retries=0)
         with handling():
