@@ -33,6 +33,11 @@ def lines(first: str, *rest: str) -> SafeString:
     return format_html('{}<span class="resourcepool-small">{}</span>', first, small)
 
 
+def joined(*parts: str) -> SafeString:
+    """Return the non-empty ``parts`` in one line."""
+    return format_html_join(" · ", "{}", ((part,) for part in parts if part))
+
+
 def badge(state: Badge) -> SafeString:
     """Return a state, coloured by its gravity."""
     return format_html('<span class="resourcepool-state {}">{}</span>', state.level, state.label)

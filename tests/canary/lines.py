@@ -32,7 +32,7 @@ LINES: dict[str, list[list[str]]] = {
     "export": [
         [],
         ["proxy", "--format", "json"],
-        ["--format", "lines", "--events", "--since", "1h"],
+        ["--format", "lines", "--events", "--since", "1h", "--until", "1m"],
         ["--events"],
         ["--where", f"password={PASSWORD}"],
         ["--tag", "x"],

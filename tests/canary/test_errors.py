@@ -53,7 +53,7 @@ def uploaded() -> SimpleUploadedFile:
         (
             "resourcepool.admin.operations_mixin.read_clock",
             "{pk}/operate/drain/",
-            {"confirmed": "yes", "reason": "x", "until": "2101-01-01T00:00"},
+            {"confirmed": "yes", "reason": "x", "duration": "18:30"},
         ),
     ],
 )
@@ -79,7 +79,7 @@ def test_the_page_that_debug_shows_has_none(
 ) -> None:
     settings.DEBUG = True
     monkeypatch.setattr("resourcepool.admin.resources.columns.state_details", fail)
-    monkeypatch.setattr("resourcepool.admin.activity.row_events", fail)
+    monkeypatch.setattr("resourcepool.status.event_text._sentence", fail)
     monkeypatch.setattr("resourcepool.admin.resources.import_pages.UploadForm", fail)
     answer = client.get(LIST + address.format(pk=planted.pk))
     said = answer.content.decode()

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 
 from resourcepool.admin import describe
 from resourcepool.admin.base import BaseAdmin
-from resourcepool.admin.columns import badge, countdown, lines
+from resourcepool.admin.columns import badge, countdown, joined, lines
 from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
 from resourcepool.status.badge import resource_badge
@@ -17,7 +17,7 @@ from resourcepool.status.times import duration, format_short_datetime
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
 
-MAX_UNBROKEN = 40  # characters of a name that is never broken
+MAX_UNBROKEN = 48  # characters of a key and a name that is never broken
 
 
 class ResourceColumnsMixin(BaseAdmin):
@@ -38,9 +38,9 @@ class ResourceColumnsMixin(BaseAdmin):
     def named(self, resource: Any) -> str:
         """Show its key and its name; an address is not broken."""
         key, name = str(resource.pk), str(resource)
-        css = "resourcepool-address" if len(name) <= MAX_UNBROKEN else ""
-        text = format_html('<span class="{}">{}</span>', css, name)
-        return text if key == name else format_html("{}: {}", key, text)
+        text = name if key == name else f"{key}: {name}"
+        css = "resourcepool-address" if len(text) <= MAX_UNBROKEN else ""
+        return format_html('<span class="{}">{}</span>', css, text)
 
     @admin.display(description=_("state"))
     def state(self, resource: Any) -> str:
@@ -58,17 +58,19 @@ class ResourceColumnsMixin(BaseAdmin):
     @admin.display(description=_("holder, or why and until when"), ordering="busy_before")
     def held_by(self, resource: Any) -> str:
         """Show the holder, its host, since when, and until when; or who took it out of service, why, and until when."""
-        return lines(resource.holder if _is_held(resource) else "", *self._details(resource))
+        begun, ends = joined(*self._begun(resource)), joined(*self._ends(resource))
+        return lines(resource.holder if _is_held(resource) else "", begun, ends)
 
-    def _details(self, resource: Any) -> Iterator[str]:
+    def _begun(self, resource: Any) -> Iterator[str]:
         if resource.holder and not _is_busy(resource):
             yield gettext("%s: expired, not released") % resource.holder
         elif resource.holder:
             begun = resource.begun
-            yield (begun.host if begun else "") or host_and_pid(resource.holder)[0]
+            host = (begun.host if begun else "") or host_and_pid(resource.holder)[0]
+            yield "" if resource.holder.startswith(f"{host}/") else host
             yield _since(resource, begun) if begun else ""
-            yield from _overdue(resource)
-        yield _reason(resource)
+
+    def _ends(self, resource: Any) -> Iterator[str]:
         if _is_busy(resource):
             left = (resource.busy_before - resource.db_now).total_seconds()
             text = gettext("expires in %s") if resource.holder else gettext("ends in %s")
@@ -76,6 +78,9 @@ class ResourceColumnsMixin(BaseAdmin):
             yield countdown(left, text, over)
         elif until := _until(resource):
             yield gettext("until %s") % until
+        if _is_held(resource):
+            yield from _overdue(resource)
+        yield _reason(resource)
 
     @admin.display(description=_("tags"))
     def labels(self, resource: Any) -> str:

@@ -50,7 +50,9 @@ class Command(BaseCommand):
             load_command_class(get_commands()[name], name).run_from_argv([argv[0], name, *rest])
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("words", nargs=argparse.REMAINDER)
+        parser.add_argument(
+            "words", nargs=argparse.REMAINDER, help="a noun, a verb, and the arguments of that command"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run it for ``call_command("resourcepool", "streams", "show")``."""
