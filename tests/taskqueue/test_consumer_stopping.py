@@ -129,7 +129,6 @@ def test_a_consumer_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.
     assert set(limits) == {timeouts.STATEMENT_TIMEOUT}
 
 
-def current_limit() -> float | None:
+def current_limit() -> float:
     """Return how many seconds a statement of this thread may take."""
-    block = timeouts._local.state.current_block
-    return None if block is None else block.seconds
+    return timeouts._limits.get().seconds

@@ -175,7 +175,6 @@ def test_what_was_given_back_is_not_written_again_when_a_thread_comes_to_it(
         turns.run_once(may_begin=False)
 
 
-def current_limit() -> float | None:
+def current_limit() -> float:
     """Return how many seconds a statement of this thread may take."""
-    block = timeouts._local.state.current_block
-    return None if block is None else block.seconds
+    return timeouts._limits.get().seconds
