@@ -57,8 +57,8 @@ IN_PART = {
     "tests/management/test_unmigrated.py::test_a_command_says_so": 3,
     "tests/queues/test_outages.py::test_all_that_come_back_go_on_with_what_they_had": 2,
     "tests/taskqueue/test_celery_beat.py": 2,
-    "tests/taskqueue/timers/test_celery_cut_off.py": 2,
-    "tests/taskqueue/timers/test_celery_worker.py": 2,
+    "tests/contrib/celery_timers/test_celery_cut_off.py": 2,
+    "tests/contrib/celery_timers/test_celery_worker.py": 2,
     "tests/taskqueue/timers/test_faults.py::test_of_a_change_and_the_handler_exactly_one_wins": 3,
 }
 

@@ -174,5 +174,12 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[Statement]:
         sent.append(Statement(threading.current_thread().name, str(sql)))
         return execute(self, sql, params)
 
+    send = statement.send
+
+    def record_sent(connection: Any, text: str, params: Any) -> Any:
+        sent.append(Statement(threading.current_thread().name, text))
+        return send(connection, text, params)
+
     monkeypatch.setattr(CursorWrapper, "execute", record)
+    monkeypatch.setattr(statement, "send", record_sent)
     return sent

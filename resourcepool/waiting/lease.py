@@ -99,12 +99,13 @@ def claim(
             assign_to_all(connection, source.model, request.selector)
         try:
             grants = source.claim_free(connection, request)
+            if grants is None:
+                return_due_rows(source.model, connection.alias)
         except DatabaseUnavailable as error:
             if not waits or error.is_login:
                 raise  # usually wrong settings: waiting would not help, and would hide the cause
             return none_free._replace(db_error=error)
         if grants is None:
-            return_due_rows(source.model, connection.alias)
             return none_free
         return make_handles(source, connection.alias, request, grants, loop)
 

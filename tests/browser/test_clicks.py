@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 @pytest.fixture(autouse=True)
 def _nothing_stays(transactional_db: None) -> Iterator[None]:
     yield
-    Event.objects.all().delete()
-    Stream.objects.all().delete()
+    for model in (Event, Task, Stream):
+        model.objects.all().delete()
 
 
 class Clicks:

@@ -13,8 +13,7 @@ from django.db import connection
 import resourcepool
 from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
 from resourcepool.models import Proxy
-from resourcepool.waiting import lease as leases
-from resourcepool.waiting import tickets
+from resourcepool.waiting import release, tickets
 from tests.app.rows import busy_for, columns, new, now
 from tests.concurrency.tickets import in_line
 from tests.eventually import eventually
@@ -73,7 +72,7 @@ def end_while_giving_back() -> None:
     def interrupt(*_: Any, **__: Any) -> bool:
         raise SystemExit(3)
 
-    setattr(leases, "release", interrupt)  # noqa: B010 (for the type checker a module is not to be changed)
+    setattr(release, "release", interrupt)  # noqa: B010 (for the type checker a module is not to be changed)
     with Proxy.pool.acquire(ttl=LONG, cooldown=0):
         pass
 

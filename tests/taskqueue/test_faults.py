@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
 
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Stream, Task
@@ -12,7 +11,6 @@ from resourcepool.taskqueue import Consumer, handler, submit
 from resourcepool.taskqueue.stream_worker import StreamWorker
 from tests.app.rows import steal
 from tests.eventually import InBackground, eventually
-from tests.leases.test_idle_timeout import limit
 from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
 
 
@@ -114,22 +112,6 @@ def test_an_error_of_the_consumer_itself_never_frees_its_stream_while_a_task_run
         assert dying.said() == "ZeroDivisionError, while 1 handler ran"
     finally:
         gate.may_end.set()
-
-
-@pytest.mark.only("mysql", "postgresql")
-def test_a_process_that_stands_still_in_its_guard_is_cut_off_by_the_server() -> None:
-    stream(term_ttl=7)
-    told: list[float] = []
-
-    @handler("write")
-    def write(one: Any) -> None:
-        with transaction.atomic(), one.guard():
-            told.append(limit(connection))
-
-    submit("oracle", "write", key="a")
-    with consuming():
-        finished(1)
-    assert told == [7], "seconds of silence"
 
 
 class Unspeakable(Exception):
