@@ -53,14 +53,14 @@ async def acquire(
         BadOption: the request can never be filled.
         DatabaseUnavailable: only without waiting, or if the database refuses the login of a caller without a ticket.
     """
-    begun = await mode.call(_begin, source, request, mode.loop, undo=_undo)
-    return begun if isinstance(begun, list) else await _wait(mode, begun, stop, on_enqueued)
+    made: list[Waiter] = []
+    return await _wait(mode, made, partial(_begin, made, source, request, mode.loop), stop, on_enqueued)
 
 
 async def wait_for(mode: Mode, source: Source, request: Request, none_free: NoneFree) -> Leases:
     """``acquire``, after ``claim`` got no rows."""
-    begun = await mode.call(_enqueue, source, request, mode.loop, none_free, undo=_undo)
-    return begun if isinstance(begun, list) else await _wait(mode, begun)
+    made: list[Waiter] = []
+    return await _wait(mode, made, partial(_enqueue, made, source, request, mode.loop, none_free))
 
 
 async def acquire_now(mode: Mode, source: Source, request: Request) -> Leases | None:
@@ -85,18 +85,23 @@ def _claim_now(source: Source, request: Request, loop: Loop | None) -> Leases | 
     return claimed if isinstance(claimed, list) else None
 
 
-def _begin(source: Source, request: Request, loop: Loop | None) -> Leases | Waiter:
-    """Return leases of free rows, or a waiter in line for them."""
+def _begin(made: list[Waiter], source: Source, request: Request, loop: Loop | None) -> Leases | Waiter:
+    """Return leases of free rows, or a waiter in line for them; ``made``: see ``_enqueue``."""
     if request.fifo_once:
-        return _enqueue(source, request, loop, NoneFree(monotonic(), had_session=False))
+        return _enqueue(made, source, request, loop, NoneFree(monotonic(), had_session=False))
     claimed = claim(source, request, loop)
-    return claimed if isinstance(claimed, list) else _enqueue(source, request, loop, claimed)
+    return claimed if isinstance(claimed, list) else _enqueue(made, source, request, loop, claimed)
 
 
-def _enqueue(source: Source, request: Request, loop: Loop | None, none_free: NoneFree) -> Leases | Waiter:
+def _enqueue(
+    made: list[Waiter], source: Source, request: Request, loop: Loop | None, none_free: NoneFree
+) -> Leases | Waiter:
     """Take a ticket and scan once for free rows; return the waiter, or its leases if the scan served it.
 
     The scan closes the race with a release that did not see the ticket.
+
+    Args:
+        made: gets the waiter before it has a ticket, for a caller whom Ctrl-C keeps from getting the result.
     """
     connection = connections[source.using]
     if request.fifo_once:
@@ -107,6 +112,7 @@ def _enqueue(source: Source, request: Request, loop: Loop | None, none_free: Non
     holder = request.terms.holder or default_holder()
     waiter = Waiter(source, connection.alias, request, holder, loop, began=began, db_error=db_error)
     waiter.keeps_session = had_session and not request.ends_session
+    made.append(waiter)
     if db_error is not None:
         return waiter  # the database may be back in time
     with limited(request):
@@ -142,12 +148,18 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases:
 
 async def _wait(
     mode: Mode,
-    waiter: Waiter,
+    made: list[Waiter],
+    begin: Callable[[], Leases | Waiter],
     stop: Callable[[], bool] = never,
     on_enqueued: Callable[[Mode], Awaitable[object]] | None = None,
 ) -> Leases:
-    """Return the leases of ``waiter`` as soon as it is served."""
+    """Return what ``begin`` got; if it is a waiter, its leases as soon as it is served; ``made``: see ``_enqueue``."""
+    waiter: Waiter | None = None
     try:
+        begun = await mode.call(begin, undo=_undo)
+        if isinstance(begun, list):
+            return begun
+        waiter = begun
         if on_enqueued is not None:
             await on_enqueued(mode)
         wait = partial(poller_on(waiter.using).wait, waiter, stop, keeps_session=waiter.keeps_session)
@@ -156,13 +168,15 @@ async def _wait(
             await mode.call(_too_late, waiter)
         return waiter.outcome.result()
     except BaseException:  # including TimeoutError, which a signal handler of the caller may raise
-        if granted := leave(waiter):
-            await mode.call(release_quietly, granted)  # it was served before, or just now
+        for each in made:
+            # The thread that works for a cancelled task undoes what it began.
+            if (each is waiter or mode.loop is None) and (granted := leave(each)):
+                await mode.call(release_quietly, granted)  # it was served before, or just now
         raise
 
 
 def _scan(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
-    """Assign free rows to the waiters; return the grants if this waiter got all its rows."""
+    """Give this waiter the free rows that are due to it; return the grants if it has got all its rows."""
     model, request, ticket = waiter.model, waiter.request, waiter.ticket
     assert ticket is not None  # noqa: S101 (for the type checker)
     seen, given = assignment.assign_free_rows(connection, model, request.selector, only=ticket.pk)

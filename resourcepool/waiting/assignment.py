@@ -82,7 +82,8 @@ def assign_free_rows(
         only: give only the rows that are due to this ticket; the owners of earlier tickets scan themselves.
 
     Returns:
-        The rows that were free for ``selector``, and {ticket: its rows now} of the tickets that got rows.
+        The rows that were free for ``selector`` (and for ``only``), and {ticket: its rows now} of the tickets that got
+        some.
 
     Raises:
         DatabaseUnavailable: some rows may have been given.
@@ -97,6 +98,7 @@ def assign_free_rows(
 
         def take(ticket: WaitingTicket, pk: Any) -> bool:
             if only is not None and ticket.pk != only:
+                seen.free.pop(pk, None)  # not free for this one
                 return True
             ticket = served.get(ticket.pk, ticket)
             given = _give_free(connection, model, pk, fences[pk], ticket)

@@ -22,12 +22,13 @@ from resourcepool.db.background import log_errors, own_connections
 from resourcepool.db.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.db.threads.sync_async import never
 from resourcepool.db.threads.wakeup import Wakeup
-from resourcepool.db.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
+from resourcepool.db.timeouts import STATEMENT_TIMEOUT, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.table import Model
 from resourcepool.waiting import tickets
+from resourcepool.waiting.lease import limited
 from resourcepool.waiting.look import (
     DUE,
     NEXT_LOOK,
@@ -81,10 +82,10 @@ class Poller:
         Args:
             keeps_session: its session was open before, so it stays open.
         """
-        began, limit = monotonic(), min(STATEMENT_TIMEOUT, waiter.request.timeout + TIMEOUT_GRACE)
+        began = monotonic()
         try:
             self.join(waiter, waiter.outcome.wake)
-            with statement_timeout(limit):
+            with limited(waiter.request):
                 while not waiter.is_over(stop):
                     due, now = self._due() if self._leads(waiter) else math.inf, monotonic()
                     if due <= now:

@@ -10,9 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import assignment, pacing, tickets
+from resourcepool.waiting import acquire, assignment, pacing, tickets
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import FIRST_IN_LINE, pacing_of
+from resourcepool.waiting.waiter import Waiter
 from tests.app.rows import columns, hold, new, several, steal
 from tests.eventually import InBackground, eventually
 from tests.locking import locked
@@ -116,6 +117,21 @@ def test_a_first_scan_leaves_the_rows_due_to_earlier_waiters() -> None:
     lease: Any = Proxy.pool.acquire(timeout=5)
     assert not given(in_front), "whose owner scans itself"
     assert Proxy.objects.available().exclude(pk=lease.pk).count() == 1
+
+
+def test_ctrl_c_just_after_the_ticket_was_taken_removes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    hold(new(Proxy))
+    enqueue = acquire._enqueue
+
+    def interrupted(*args: Any) -> Any:
+        assert isinstance(enqueue(*args), Waiter)
+        assert Ticket.objects.exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(acquire, "_enqueue", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Proxy.pool.acquire(timeout=5)
+    assert not Ticket.objects.exists()
 
 
 def test_a_served_waiter_counts_as_having_waited(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:

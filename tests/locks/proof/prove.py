@@ -18,12 +18,12 @@ CASES = (
     own(
         "conditions: in line before the lock is free",
         "waiting/acquire.py",
-        "    begun = await mode.call(_begin,",
-        "    if request.fifo_once:\n"
-        "        await on_enqueued(mode)\n"
-        "        on_enqueued = None\n"
-        "        __import__('time').sleep(0.05)  # as on a slow machine\n"
-        "    begun = await mode.call(_begin,",
+        "        begun = await mode.call(begin,",
+        "        if on_enqueued:\n"
+        "            await on_enqueued(mode)\n"
+        "            on_enqueued = None\n"
+        "            __import__('time').sleep(0.05)  # as on a slow machine\n"
+        "        begun = await mode.call(begin,",
         MISSED,
     ),
     known("conditions: a notification is used up", LOST),
