@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import is_dataclass
 from inspect import isclass
+from threading import Lock
 from typing import Any
 
 from django.urls import URLPattern
@@ -20,6 +21,9 @@ from resourcepool.rest.serializers import Error
 
 JSON = "application/json"
 ONLY_POST = (409, 411, 415, 423)  # statuses
+
+# drf-spectacular looks its classes up when they are first used; two threads that do so at once fail.
+generating = Lock()
 
 
 class ViewSchema(AutoSchema):
@@ -83,6 +87,7 @@ class RequestExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-c
 def document(patterns: Iterable[URLPattern], request: Request) -> dict[str, Any]:
     """Return the OpenAPI document of these URLs, relative to that of the request."""
     generator: Any = SchemaGenerator
-    described = generator(patterns=list(patterns)).get_schema(request=request, public=True)
+    with generating:
+        described = generator(patterns=list(patterns)).get_schema(request=request, public=True)
     server = {"url": request.path.removesuffix("/openapi")}
     return {**described, "info": {"title": "resourcepool", "version": "1"}, "servers": [server]}

@@ -7,11 +7,14 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
 
+from resourcepool.rest.schema import generating
+
 
 @cache
 def schema() -> Any:
     """Return the description of the API, in which no answer may have names that are not described."""
-    return closed(SchemaGenerator(urlconf="project.urls").get_schema(public=True))
+    with generating:
+        return closed(SchemaGenerator(urlconf="project.urls").get_schema(public=True))
 
 
 def closed(schema: Any) -> Any:

@@ -2,10 +2,13 @@
 
 import io
 import re
+from threading import Event
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
+from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator, ValidationError
 from rest_framework.authentication import TokenAuthentication
 
@@ -18,6 +21,7 @@ from resourcepool.rest.urls import described
 from resourcepool.rest.view import View
 from resourcepool.taskqueue import submit
 from tests.app.rows import hold, new
+from tests.eventually import at_once
 from tests.rest.conftest import Caller
 from tests.rest.described import refuse_undescribed
 
@@ -178,6 +182,23 @@ def test_every_operation_can_be_sent_as_it_is_described(schema: Any) -> None:
     about = Draft202012Validator(schema["components"]["schemas"]["OperateRequest"])
     for operation in OPERATIONS.values():
         about.validate({"all": True, **{field.name: "x" for field in operation.fields}})
+
+
+def test_the_description_is_made_by_one_thread_at_a_time(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    making: list[int] = []
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        making.append(1)
+        Event().wait(0.01)
+        seen = len(making)
+        making.pop()
+        return {"paths": {}, "components": {}, "seen": seen}
+
+    monkeypatch.setattr(SchemaGenerator, "get_schema", make)
+    boss = User.objects.create_superuser("boss")
+    assert at_once(4, lambda _: Caller(boss).client.get("/api/openapi").json()["seen"]) == [1] * 4
 
 
 def test_without_drf_spectacular_all_but_the_description_works(
