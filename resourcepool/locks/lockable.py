@@ -14,9 +14,10 @@ from asgiref.sync import iscoroutinefunction
 from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, ResourcePoolError
 from resourcepool.leases.lease import Lease
+from resourcepool.locks.models import AbstractNamed
 from resourcepool.locks.registry import has_ended
 from resourcepool.options import Seconds
-from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.signals import EventKind
 from resourcepool.waiting import release
 
 P = ParamSpec("P")
@@ -35,6 +36,7 @@ class LockLease(Lease):
         is_of_owner: only the thread or task that acquired it can release it.
     """
 
+    model: type[AbstractNamed]
     _next_in_line: ClassVar[Any] = release
     is_of_owner: ClassVar[bool] = True
 
@@ -48,12 +50,8 @@ class LockLease(Lease):
         logger.warning("%s: its holder ended without releasing it; it will expire: %s", self, self.holder)
         self._stop_renewing()
 
-    def _lose(self, reason: str, trust: Any = None) -> None:
-        """Record the loss in the history, which has too many grants and releases of locks to record those."""
-        had_ended = self._state.has_ended
-        super()._lose(reason, trust)
-        if self._state.lost is not None and not had_ended:
-            emit(RowEvent(EventKind.LOST, self.model, self.using, self.pk, self.fence, self.holder, reason))
+    def _emits(self, kind: EventKind) -> bool:
+        return kind is EventKind.LOST or self.model.emits_grants
 
 
 class Released:

@@ -8,6 +8,7 @@ from resourcepool.management.tables import Column, table
 from resourcepool.status.locks.cycles import Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockHolder, LockStatus
+from resourcepool.status.locks.summary import before_text
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy, ngettext
@@ -44,6 +45,7 @@ HOLDERS = (
     Column(gettext_lazy("holder"), lambda one: one.holder, widest=46),
     Column(gettext_lazy("permits"), lambda one: one.permits, is_number=True),
     Column(gettext_lazy("fence"), lambda one: one.fence, is_number=True),
+    Column(gettext_lazy("held for"), lambda one: or_dash(one.held, duration)),
     Column(gettext_lazy("expires in"), _left),
 )
 NOTIFIED = (HOLDERS[0], HOLDERS[-1])
@@ -111,6 +113,8 @@ def _facts(status: LockStatus) -> Iterator[tuple[str, object]]:
     if status.kind.is_held:
         yield _("held"), _held(status)
         yield _("fence"), status.fence
+        if status.before:
+            yield _("held before by"), before_text(status)
     else:
         yield _("notified"), f"{status.held:,}"
     yield _("waiters"), f"{status.waiters:,}"

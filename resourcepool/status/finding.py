@@ -19,7 +19,7 @@ from resourcepool.status.holders import ActiveLease
 from resourcepool.status.locks.held_by_process import held_by, processes
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, lock_named
-from resourcepool.status.locks.summary import first_holders
+from resourcepool.status.locks.summary import first_holders, past_text
 from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.search import find, without_password
 from resourcepool.status.snapshots import fetch_all
@@ -184,6 +184,8 @@ def _lock(lock: LockStatus) -> list[str]:
         lines.append(_("Held by %(holder)s; expires in %(left)s unless renewed.") % values)
     elif lock.kind.is_held:
         lines.append(_("It has no holder."))
+    if past := past_text(lock):
+        lines.append(f"{capfirst(past)}.")
     if lock.longest_wait is not None:
         text = ngettext(
             "%(count)d waiter, for %(wait)s.", "%(count)d waiters, the first for %(wait)s.", lock.waiters

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from resourcepool.events import localized
 from resourcepool.queues.models import Move
 from resourcepool.status.figure_text import SEPARATOR, figure_text, number
-from resourcepool.status.locks.summary import first_holders
+from resourcepool.status.locks.summary import first_holders, past_text
 from resourcepool.status.system import Figure
 from resourcepool.status.times import TENTHS, duration, precise_duration
 from resourcepool.translation import gettext as _
@@ -18,6 +18,7 @@ from resourcepool.translation import gettext as _
 register = template.Library()
 register.filter(localized)
 register.filter(first_holders)
+register.filter(past_text)
 register.filter(duration)
 register.filter(number)
 register.filter("precise_duration", partial(precise_duration, text=TENTHS))

@@ -74,6 +74,16 @@ class TestSeeing:
         assert later(B).replace(".92@2", ".93@3") not in shown.replace(later(B), "")
         assert ": needs 2, waiting for" in shown
 
+    def test_it_says_since_when_a_lock_is_held_and_who_held_it_before(self, admin_client: Client) -> None:
+        assert "not in the history" in page(admin_client, "lock_change", "busy")
+        write([Entry(RowEvent(EventKind.RELEASED, LockRow, "default", "busy", 5, B))])
+        write([Entry(RowEvent(EventKind.ACQUIRED, LockRow, "default", "busy", 7, A))])
+        shown = page(admin_client, "lock_change", "busy")
+        assert re.search("unless renewed, held for [01] s", shown)
+        assert re.search("worker-2, released [01] s ago", shown)
+        shown = page(admin_client, "lock_changelist")
+        assert re.search("for [01] s; before: web-1/4711/worker-2, released [01] s ago", shown)
+
     def test_a_circle_is_named_on_the_page(self, admin_client: Client) -> None:
         lock("next", B)
         waits("lock", "next", A)

@@ -27,6 +27,7 @@ from resourcepool.status.locks.cycles import KINDS, cycles, lock_badge, short_ho
 from resourcepool.status.locks.held_by_process import held_by
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_HOLDERS, LockStatus, lock_named, status_of
+from resourcepool.status.locks.summary import before_text, past_text
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, ngettext
 from resourcepool.translation import gettext_lazy as _
@@ -135,7 +136,8 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
     def held_by(self, row: Any) -> str:
         one: LockStatus = row.status
         more = ".." if len(one.in_use) > MAX_HOLDERS_SHOWN else ""
-        return lines("", *(short_holder(held.holder) for held in one.in_use[:MAX_HOLDERS_SHOWN]), more)
+        holders = (short_holder(held.holder) for held in one.in_use[:MAX_HOLDERS_SHOWN])
+        return lines("", *holders, more, past_text(one))
 
     @admin.display(description=_("waiters"))
     def waiting(self, row: Any) -> str:
@@ -152,11 +154,17 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
         if self.kind.has_permits:
             text = gettext("%(holder)s: %(permits)d, fence %(fence)d, expires in %(left)s unless renewed")
         partial = gettext("%(holder)s: holds %(permits)d, waiting for more")
-        texts = [
-            (partial if one.is_waiting else text) % {**asdict(one), "left": duration(one.expires_in)}
-            for one in row.status.holders
-        ]
+        texts = []
+        for one in row.status.holders:
+            shown = (partial if one.is_waiting else text) % {**asdict(one), "left": duration(one.expires_in)}
+            texts.append(
+                f"{shown}, {gettext('held for %s') % duration(one.held)}" if one.held is not None else shown
+            )
         return lines("", *texts) if texts else gettext("not held")
+
+    @admin.display(description=_("held before by"))
+    def held_before(self, row: Any) -> str:
+        return before_text(row.status) or gettext("not in the history")
 
     @admin.display(description=_("waiters in order"))
     def line(self, row: Any) -> str:
@@ -179,6 +187,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 @admin.register(LockRow)
 class LockAdmin(NamedAdmin):
     kind = LockKind.LOCK
+    fields = (*NamedAdmin.fields[:3], "held_before", *NamedAdmin.fields[3:])
 
 
 @admin.register(SemaphorePermit)
