@@ -39,8 +39,8 @@ def joined(*parts: str) -> SafeString:
 
 
 def badge(state: Badge) -> SafeString:
-    """Return a state, coloured by its gravity."""
-    return format_html('<span class="resourcepool-state {}">{}</span>', state.level, state.label)
+    """Return a state as HTML; Django's lists would show a tuple."""
+    return format_html("{}", state)
 
 
 def link_to_list(site: AdminSite, model: Any, text: object, **filters: object) -> SafeString | str:

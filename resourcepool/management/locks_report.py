@@ -5,7 +5,7 @@ from typing import Any
 
 from resourcepool.management.layout import name_value_lines, one_line, or_dash
 from resourcepool.management.tables import Column, table
-from resourcepool.status.locks.cycles import Cycle, cycles, short_holder
+from resourcepool.status.locks.cycles import Cycle, cycles, lock_badge, short_holder
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockHolder, LockStatus
 from resourcepool.status.locks.summary import before_text
@@ -22,7 +22,7 @@ def _held(one: LockStatus) -> str:
 
 def _first(one: LockStatus) -> str:
     if one.kind is LockKind.BARRIER:
-        return _("blocking") if one.creator else _("removed")
+        return str(lock_badge(one).label)
     if not one.kind.is_held:
         return ngettext("%d notified", "%d notified", one.held) % one.held if one.held else "-"
     return short_holder(one.in_use[0].holder) if one.in_use else "-"

@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from django.utils.html import format_html
+
 from resourcepool.resources.state import State
 from resourcepool.translation import gettext_lazy as _
 
@@ -18,7 +20,7 @@ class Level(StrEnum):
 
 
 class Badge(NamedTuple):
-    """A state.
+    """A state; in templates it is its label, coloured by its gravity.
 
     Attributes:
         code: the state in JSON.
@@ -28,6 +30,9 @@ class Badge(NamedTuple):
     level: Level
     code: str
     label: Any
+
+    def __html__(self) -> str:
+        return format_html('<span class="resourcepool-state {}">{}</span>', self.level, self.label)
 
 
 PAUSED = Badge(Level.WARN, "paused", _("paused"))

@@ -10,14 +10,16 @@ from django.utils.safestring import SafeString
 from resourcepool.events import localized
 from resourcepool.queues.models import Move
 from resourcepool.status.figure_text import SEPARATOR, figure_text, number
+from resourcepool.status.locks.cycles import lock_badge
 from resourcepool.status.locks.summary import first_holders, past_text
-from resourcepool.status.system import Figure
+from resourcepool.status.system import STATUS, Figure
 from resourcepool.status.times import TENTHS, duration, precise_duration
 from resourcepool.translation import gettext as _
 
 register = template.Library()
 register.filter(localized)
 register.filter(first_holders)
+register.filter(lock_badge)
 register.filter(past_text)
 register.filter(duration)
 register.filter(number)
@@ -48,6 +50,8 @@ def link(address: str, text: object, id: str) -> SafeString:  # noqa: A002 (the 
 @register.simple_tag
 def cell(figure: Figure, row: Any) -> SafeString:
     """Return a figure of the status of a row of a panel, its first number linked to its list."""
+    if figure is STATUS:
+        return format_html("{}", row.status.badge)
     text = figure_text(figure, row.status)
     if figure.rows is None:
         return format_html("{}", text)

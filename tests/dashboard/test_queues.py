@@ -110,7 +110,8 @@ def test_a_square_says_where_its_queue_is(where: QueueCell, css: str, said: str)
     ],
 )
 def test_how_a_server_is(one: ServerStatus | None, state: str, word: str) -> None:
-    assert state_of(one, of()) == (state, word)
+    css, badge = state_of(one, of())
+    assert (css, str(getattr(badge, "label", ""))) == (state, word)
 
 
 def test_what_nobody_has_comes_first_then_the_dead() -> None:
