@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, lines, link_to_list, link_to_page
+from resourcepool.admin.columns import lines, link_to_list, link_to_page
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.access import can_view
 from resourcepool.events import localized
@@ -125,7 +125,7 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
 
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
-        return lines(badge(row.status.badge), code_spans(row.status.explanation))
+        return lines(row.status.badge.html, code_spans(row.status.explanation))
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
@@ -154,4 +154,4 @@ class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsA
 
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
-        return badge(work_badge(row))
+        return work_badge(row).html

@@ -71,6 +71,7 @@ REMOVE = Operation(
     ),
     do=retried(SubscriptionQuerySet.remove),
     applicable=SubscriptionQuerySet.available,
+    is_offered=lambda row: row.micros_left <= 0,
     done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: it has a reader."),
 )

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from resourcepool.resources.state import State
 from resourcepool.translation import gettext_lazy as _
@@ -20,7 +21,7 @@ class Level(StrEnum):
 
 
 class Badge(NamedTuple):
-    """A state; in templates it is its label, coloured by its gravity.
+    """A state.
 
     Attributes:
         code: the state in JSON.
@@ -31,7 +32,9 @@ class Badge(NamedTuple):
     code: str
     label: Any
 
-    def __html__(self) -> str:
+    @property
+    def html(self) -> SafeString:
+        """Its label, coloured by its gravity; all pages draw it so."""
         return format_html('<span class="resourcepool-state {}">{}</span>', self.level, self.label)
 
 

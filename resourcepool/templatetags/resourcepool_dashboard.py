@@ -51,7 +51,7 @@ def link(address: str, text: object, id: str) -> SafeString:  # noqa: A002 (the 
 def cell(figure: Figure, row: Any) -> SafeString:
     """Return a figure of the status of a row of a panel, its first number linked to its list."""
     if figure is STATUS:
-        return format_html("{}", row.status.badge)
+        return row.status.badge.html
     text = figure_text(figure, row.status)
     if figure.rows is None:
         return format_html("{}", text)

@@ -55,6 +55,14 @@ class TestSeeing:
         assert shown.count("0 of 2 held") == 1
         assert "2 of 4 held" in page(admin_client, "rwlockpermit_changelist")
 
+    def test_only_what_is_held_can_be_revoked(self, admin_client: Client) -> None:
+        for model, page_key in (("lock", "{}"), ("semaphorepermit", "{}_230")):
+            listed = page(admin_client, f"{model}_changelist")
+            for name, is_held in (("busy", True), ("idle", False)):
+                key = page_key.format(name)
+                assert (f"/{model}/{key}/operate/revoke/" in listed) is is_held
+                assert ('id="operate-revoke"' in page(admin_client, f"{model}_change", key)) is is_held
+
     def test_filters_and_the_search_find_names(self, admin_client: Client) -> None:
         for query, found in (
             ({"status": "held"}, 1),

@@ -245,13 +245,13 @@ class TestTheCard:
         assert "manage.py resourcepool_queues add empty" in text
         assert "QueueServer(&quot;alone&quot;)" in text or 'QueueServer("alone")' in text
 
-    def test_says_that_it_is_paused(self) -> None:
+    def test_says_that_it_has_no_server_or_is_paused(self) -> None:
         queue_group()
         client = client_with(*ALL)
-        assert "rp-badge" not in text_of(client)
+        assert '<strong class="rp-badge bad">no server</strong>' in text_of(client)
         administration.pause("orders", by="ann")
         text = text_of(client)
-        assert '<strong class="rp-badge">paused</strong>' in text
+        assert '<strong class="rp-badge warn">paused</strong>' in text
         assert "by ann" in text
 
     def test_alarms_of_queues_lead_to_what_they_are_about(self) -> None:

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.utils.html import format_html
 
 import resourcepool
 from resourcepool.resources.state import State
@@ -236,7 +235,7 @@ def test_pages_have_no_states_besides_these() -> None:
     """Each state is drawn by ``Badge``, with the colour of its gravity."""
     templates = Path(resourcepool.__file__).parent.joinpath("templates").rglob("*.html")
     assert not [path.name for path in templates if "resourcepool-state" in path.read_text()]
-    assert format_html("{}", PAUSED) == '<span class="resourcepool-state warn">paused</span>'
+    assert PAUSED.html == '<span class="resourcepool-state warn">paused</span>'
 
 
 def test_only_what_cannot_be_used_is_grave() -> None:

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, lines
+from resourcepool.admin.columns import lines
 from resourcepool.admin.filters import choice_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.access import can_view
@@ -21,7 +21,7 @@ from resourcepool.locks.models import NUMBER_MARK, RWLockPermit, SemaphorePermit
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.registry import parse_holder
 from resourcepool.operations import Operation
-from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER
+from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER, holding_names
 from resourcepool.operations.operation import by_name
 from resourcepool.status.locks.cycles import KINDS, cycles, lock_badge, short_holder
 from resourcepool.status.locks.held_by_process import held_by
@@ -39,7 +39,7 @@ MAX_ROWS_EXPLAINED = 20  # names whose holders' other locks are listed before re
 
 def _in_status(rows: Any, status: str) -> Any:
     if status == "held":
-        return rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name"))))
+        return rows.filter(holding_names(rows.model))
     pool = Concat(Value(f"{pool_name(rows.model)}:"), OuterRef("name"))
     return rows.filter(Exists(Ticket.objects.waiting().filter(pool=pool))) if status == "waited" else rows
 
@@ -63,9 +63,10 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
     operations = by_name(REVOKE, REVOKE_HOLDER)
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return one row per name. Wait cycles, which name other kinds, need the permission for all kinds."""
+        """Return one row per name, and whether it is held. Wait cycles name other kinds: they need all permissions."""
         sees_all_kinds = all(can_view(self.admin_site, request, kind.model) for kind in KINDS)
-        rows = super().get_queryset(request).annotate(sees_all_kinds=Value(sees_all_kinds, BooleanField()))
+        notes = {"sees_all_kinds": Value(sees_all_kinds, BooleanField()), "is_held": holding_names(self.model)}
+        rows = super().get_queryset(request).annotate(**notes)
         return rows.filter(key=Concat(F("name"), Value(f"{NUMBER_MARK}0"))) if self.kind.has_permits else rows
 
     def has_operate_all_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -125,7 +126,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
         one: LockStatus = row.status
-        state = badge(lock_badge(one, row.cycles))
+        state = lock_badge(one, row.cycles).html
         if not self.kind.has_permits:
             return state
         count = gettext("%(held)d of %(permits)d held") % {"held": one.held, "permits": one.permits}

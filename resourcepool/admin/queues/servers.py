@@ -7,7 +7,7 @@ from django.db.models import Count
 from django.http import HttpRequest
 
 from resourcepool.admin.base import ReadOnlyAdmin
-from resourcepool.admin.columns import ago_since, badge, column, for_time_since, lines, link_to_list
+from resourcepool.admin.columns import ago_since, column, for_time_since, lines, link_to_list
 from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
 from resourcepool.admin.queues.filters import QueueGroupFilter
 from resourcepool.labels import format_labels
@@ -76,7 +76,7 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
             last_activity=None if micros is None else -micros / 1_000_000,
             in_hand=server.in_hand,
         )
-        return badge(state)
+        return state.html
 
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, countdown, lines, link_to_list
+from resourcepool.admin.columns import countdown, lines, link_to_list
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
@@ -119,9 +119,9 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
         if row.micros_left <= 0:
-            return badge(EXPIRED)
+            return EXPIRED.html
         left = countdown(row.micros_left / 1_000_000, gettext("%s left"), gettext("expired"))
-        return format_html("{} {}", badge(LIVE), left)
+        return format_html("{} {}", LIVE.html, left)
 
     @admin.display(description=_("tasks"))
     def holds(self, row: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 
 from resourcepool.admin.base import ModelForm, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, column, lines
+from resourcepool.admin.columns import column, lines
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.db.dialect import NullInOrder
@@ -95,7 +95,7 @@ class TimerAdmin(WorkAdmin):
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
         is_late = row.finished_at is None and row.micros_left < -LATE_AFTER * 1_000_000
-        return badge(work_badge(row, late=is_late))
+        return work_badge(row, late=is_late).html
 
     @admin.display(description=_("when"))
     def when(self, timer: Any) -> str:
@@ -124,4 +124,4 @@ class TimerNodeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("status"))
     def status_badge(self, node: Any) -> str:
-        return badge(ALIVE if node.micros_left > 0 else NO_CONTACT)
+        return (ALIVE if node.micros_left > 0 else NO_CONTACT).html
