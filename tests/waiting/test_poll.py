@@ -140,7 +140,6 @@ class TestItsTicket:
         assert list(Ticket.objects.all()) == [behind]
         assert given(behind)[0][0] == row.pk
 
-
     def test_of_one_that_gives_up_before_it_has_a_ticket_while_another_leaves(
         self, line: Poller, monkeypatch: pytest.MonkeyPatch
     ) -> None:
