@@ -140,6 +140,23 @@ class TestItsTicket:
         assert list(Ticket.objects.all()) == [behind]
         assert given(behind)[0][0] == row.pk
 
+    def test_of_one_that_gives_up_while_it_takes_another_is_removed(
+        self, line: Poller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        waiter = join(line)
+        expire(of(waiter))
+        look(line)
+
+        def give_up() -> None:
+            waiter.outcome.cancel()
+            line.leave(waiter)
+
+        monkeypatch.setattr(tickets, "take", then(tickets.take, give_up))
+        line._turn()
+        line._turn()
+        assert not Ticket.objects.held().exists()
+        assert not line.waiters
+
     def test_of_one_that_gives_up_before_it_has_a_ticket_while_another_leaves(
         self, line: Poller, monkeypatch: pytest.MonkeyPatch
     ) -> None:
