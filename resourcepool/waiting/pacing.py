@@ -15,6 +15,7 @@ EMPTY_FOR = 0.05  # how long a release trusts that there are no waiters; a waite
 REMEMBERED = 2.0  # how long a caller that had to wait, and a release that found a waiter, are remembered
 
 FIRST_IN_LINE = 4  # tickets that count as near
+TOGETHER = 0.005  # looks that are due within this time are one statement
 MEASURED_OVER = 0.2  # between two tickets, for the speed of the line
 
 

@@ -14,7 +14,8 @@ from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import SHORTEST, Pacing, pacing_of
-from resourcepool.waiting.poll import USED_BATCH, Poller
+from resourcepool.waiting.poll import Poller
+from resourcepool.waiting.turn import USED_BATCH
 from resourcepool.waiting.waiter import LAST_LOOK
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, several
@@ -36,7 +37,7 @@ class TestBeingServed:
         (lease,) = leases(waiter)
         assert (lease.pk, lease.fence, lease.holder) == (row.pk, 2, "me")
         lease.renew()
-        assert not line.waiters
+        assert not line.turns.waiters
 
     def test_its_ticket_is_removed_together_with_others(self, line: Poller) -> None:
         for number in range(1, USED_BATCH + 1):
@@ -65,7 +66,7 @@ class TestBeingServed:
         held, waiter = hold(new(Proxy)), join(line, timeout=0.3)
         held.release()
         process_clock.advance(0.3 - LAST_LOOK + 0.001)
-        line._turn()
+        line.turns.take()
         assert leases(waiter)[0].fence == 2
 
     def test_each_by_its_own_ticket(self, line: Poller) -> None:
@@ -107,7 +108,7 @@ class TestItsTicket:
         waiter.outcome.cancel()
         look(line)
         assert not Ticket.objects.exists()
-        assert not line.waiters
+        assert not line.turns.waiters
 
     def test_of_a_leaving_waiter_passes_on_its_row(self, line: Poller) -> None:
         row = new(Proxy)
@@ -134,8 +135,8 @@ class TestItsTicket:
         held, _waits, served, behind = hold(row), join(line), join(line, priority=-1), ticket(Proxy, priority=9)
         held.release()
         assert given(of(served)) == [(row.pk, 2)]
-        line.remove(list(line.waiters))
-        line.remove_used()
+        line.turns.remove(list(line.turns.waiters))
+        line.turns.remove_used()
         assert list(Ticket.objects.all()) == [behind]
         assert given(behind)[0][0] == row.pk
 
@@ -194,7 +195,7 @@ class TestStatements:
         look(line)
         waiter.next_look = waiter.next_scan = process_clock() + 3
         with CaptureQueriesContext(connection) as sent:
-            line._turn()
+            line.turns.take()
         assert len(sent) == 0
         assert line._due() <= waiter.next_look
 
