@@ -21,16 +21,29 @@ from resourcepool.db import background_thread, loop
 from resourcepool.db.dialect import statement
 from resourcepool.db.threads import wakeup
 from resourcepool.hints.process import _expected
-from resourcepool.leases import free_rows, lease, renewal, verbs
-from resourcepool.leases import keeper as keeping
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.leases import free_rows, keeper as keeping, lease, renewal, verbs
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Dispenser, DispenserTask, Event, Move, Queue, QueueGroup, Topic
-from resourcepool.queues.serving import held_queue, membership, registration, server
-from resourcepool.queues.serving import snapshot as looking_at_queues
+from resourcepool.queues.serving import (
+    held_queue,
+    membership,
+    registration,
+    server,
+    snapshot as looking_at_queues,
+)
 from resourcepool.resources import pool, source
-from resourcepool.waiting import acquire, assignment, handover, pacing, poll, release, tickets, turn, waiter
-from resourcepool.waiting import lease as waiting_lease
+from resourcepool.waiting import (
+    acquire,
+    assignment,
+    handover,
+    lease as waiting_lease,
+    pacing,
+    poll,
+    release,
+    tickets,
+    turn,
+    waiter,
+)
 from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually

@@ -22,8 +22,7 @@ from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.status.badge import work_badge
 from resourcepool.status.system import NamedSystem
 from resourcepool.templatetags.resourcepool_dashboard import code_spans
-from resourcepool.translation import gettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _
 
 FIRST = 5  # tasks, timers or subscriptions on the page of their container
 

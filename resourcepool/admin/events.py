@@ -39,8 +39,7 @@ from resourcepool.history.models import Event
 from resourcepool.status.event_text import add_sentences, thing
 from resourcepool.status.times import format_datetime, local_time
 from resourcepool.taskqueue.abstract import work_models
-from resourcepool.translation import gettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _
 
 EXPORT = "export"  # parameter of the list that downloads it
 EXPORTED = (

@@ -4,8 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin.views.main import ChangeList as DjangoChangeList
-from django.core.paginator import Page
-from django.core.paginator import Paginator as DjangoPaginator
+from django.core.paginator import Page, Paginator as DjangoPaginator
 from django.db import connections
 from django.http import HttpRequest
 from django.utils.functional import cached_property

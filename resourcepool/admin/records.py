@@ -18,8 +18,7 @@ from resourcepool.jobs import Job
 from resourcepool.queues.models import Move
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.waiting import explain
-from resourcepool.translation import gettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _
 from resourcepool.waiting.models import Ticket
 
 SHOWN = 5  # standbys listed for an election

@@ -16,8 +16,7 @@ from resourcepool.status.queues.moves import MoveRecord
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.queues.queues import QueueStatus
 from resourcepool.status.times import ago, duration
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext_lazy
 
 MAX_RANGES = 20  # of queues in status line of the map
 MAX_REASON = 300  # characters

@@ -11,8 +11,7 @@ from resourcepool.status.alarm import Alarm
 from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
 from resourcepool.status.times import ago, duration, timestamp_with_age
-from resourcepool.translation import gettext, gettext_lazy
-from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext, gettext as _, gettext_lazy
 
 MAX_ALARM = 2_000  # characters
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)

@@ -13,8 +13,7 @@ from resourcepool.status.search import Matches
 from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.status.waiters import TicketStatus, WaiterStatus
 from resourcepool.status.why import HolderExplanation, ResourceExplanation
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 
 def _wants(ticket: TicketStatus) -> str:

@@ -3,8 +3,7 @@
 from resourcepool.locks.channels.models import ChannelQuerySet, SubscriptionQuerySet
 from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation, retried
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import ngettext_lazy
+from resourcepool.translation import gettext_lazy as _, ngettext_lazy
 
 MAX_DIGITS = 18
 

@@ -7,8 +7,7 @@ from resourcepool.locks.permits import MAX_PERMITS
 from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
 from resourcepool.operations.taskqueue import REASON
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import ngettext_lazy
+from resourcepool.translation import gettext_lazy as _, ngettext_lazy
 
 
 def permits_error(line: str) -> str:

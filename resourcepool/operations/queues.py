@@ -12,8 +12,7 @@ from resourcepool.queues.models import MAX_NAME, Queue, QueueGroup, Server
 from resourcepool.status.queues.alarms import stuck_drains
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import missing_server_hint
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import ngettext_lazy
+from resourcepool.translation import gettext_lazy as _, ngettext_lazy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,7 @@ from resourcepool.operations.fields import DurationField, TextField
 from resourcepool.operations.operation import Operation
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import MAX_REASON, State, Status
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import ngettext_lazy
+from resourcepool.translation import gettext_lazy as _, ngettext_lazy
 
 REASON = TextField(
     name="reason",

@@ -9,8 +9,7 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption, SecretUnreadable
-from resourcepool.leases.terms import Request as LeaseRequest
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Request as LeaseRequest, Terms
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import Lock as LockRow

@@ -8,8 +8,7 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption
-from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
-from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.models import Barrier, ConditionWaiter, Lock as LockRow, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.resources.registry import resource_models, select_resources
 from resourcepool.resources.selectors import parse_key

@@ -7,8 +7,7 @@ from typing import Any
 from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext as _, gettext_noop
 
 # The subjects of alarms about systems other than pools.
 ABOUT_QUEUES = gettext_noop("queues: %s")

@@ -17,8 +17,7 @@ from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.systems.registry import systems
 from resourcepool.status.times import duration
 from resourcepool.status.waiters import explain_longest_wait
-from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext as _, ngettext
 
 __all__ = ["Alarm", "AlarmKind", "Thresholds", "alarms", "alarms_of", "evaluate"]
 

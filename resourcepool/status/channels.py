@@ -9,16 +9,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, Count, OuterRef, Q, Subquery, When
 
 from resourcepool.db.dialect import DbLater, DbNow
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
-from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import NO_READER, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_SUBSCRIPTIONS = 2_000  # durable, the furthest behind
 MAX_SUBSCRIPTIONS_SHOWN = 5

@@ -7,13 +7,11 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count
 
-from resourcepool.elections.models import Election as ElectionRow
-from resourcepool.elections.models import selector
+from resourcepool.elections.models import Election as ElectionRow, selector
 from resourcepool.status.badge import Badge, Level
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 from resourcepool.waiting.models import Ticket
 
 LED = Badge(Level.OK, "led", gettext_lazy("has a leader"))

@@ -15,8 +15,7 @@ from resourcepool.signals import EventKind
 from resourcepool.status.snapshots import fetch_all
 from resourcepool.status.snoozes import POOL as ALARM
 from resourcepool.status.times import precise_duration
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 # %(what)s: the row; %(holder)s: of its lease; %(who)s: the operator, or the process that caused the event.
 SENTENCES: Mapping[str, Any] = {

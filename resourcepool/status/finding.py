@@ -27,8 +27,7 @@ from resourcepool.status.systems.registry import named_systems
 from resourcepool.status.times import ago, duration
 from resourcepool.status.waiters import WaiterStatus
 from resourcepool.taskqueue.abstract import work_models
-from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext as _, ngettext
 
 MAX_FOUND = 10  # of each sort
 MAX_EVENTS = 5

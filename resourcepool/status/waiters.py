@@ -18,8 +18,7 @@ from resourcepool.status.pools import in_state
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.times import duration
 from resourcepool.text import printable, shortened
-from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext as _, ngettext
 from resourcepool.waiting.models import Ticket
 
 MAX_AHEAD = 5  # waiters that are listed

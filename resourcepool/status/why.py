@@ -20,8 +20,7 @@ from resourcepool.status.locks.held_by_process import HeldName, held_by, process
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.times import duration
 from resourcepool.status.waiters import WaiterStatus, waiters_of
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext as _, gettext_noop
 
 ENDINGS = (
     EventKind.RELEASED,

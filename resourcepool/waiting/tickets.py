@@ -244,7 +244,7 @@ def _pairs(rows: str) -> HeldRows:
 
 
 def _marks(pks: Sequence[int]) -> str:
-    return ", ".join(["%s"] * len(pks))
+    return ", ".join(["%s"] * len(pks)) or "NULL"  # none: the waiters have just left
 
 
 def _change(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any], pks: Sequence[int]) -> int:

@@ -11,17 +11,14 @@ from resourcepool.admin.columns import badge, lines, link_to_list
 from resourcepool.admin.containers import ContainerAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
-from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
 from resourcepool.status.badge import HAS_READER, NO_READER, Level
 from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN
 from resourcepool.status.systems.channels import SYSTEM
 from resourcepool.status.times import duration
-from resourcepool.translation import gettext, ngettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 
 ChannelFilter = text_filter("channel", _("channel"))
 StatusFilter = choice_filter(

@@ -11,8 +11,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.labels import check_labels
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, QueueGroup
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE, expand_ids
-from resourcepool.translation import gettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _
 
 MAX_CHOICES = 1_000
 MAX_TEXT = MAX_QUEUES_AT_ONCE * (MAX_QUEUE_ID + 2)

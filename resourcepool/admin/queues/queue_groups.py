@@ -21,8 +21,7 @@ from resourcepool.queues.models import MAX_NAME, Move, Queue, QueueGroup, Server
 from resourcepool.status.queues.badges import queue_group_badge
 from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.times import format_datetime
-from resourcepool.translation import gettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _
 
 SETTINGS = ("strategy", "heartbeat_every", "judge_dead_after", "reload_every", "handover_timeout")
 

@@ -17,8 +17,7 @@ from resourcepool.queues import administration
 from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.status.queues.problems import why_no_owner
 from resourcepool.status.queues.queue_groups import queue_group
-from resourcepool.translation import gettext, ngettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 
 ADD = {
     "name": "add",

@@ -16,8 +16,7 @@ from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
 from resourcepool.status.queues.badges import server_badge
 from resourcepool.status.times import exact_duration, precise_duration
-from resourcepool.translation import gettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _
 
 LABELS = column("labels", _("labels"), format_labels, name="offered")
 REGISTERED = column("micros_registered", _("registered"), ago_since, name="registered")

@@ -19,8 +19,7 @@ from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.state import Status
-from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext as _, ngettext
 
 CHUNK = 500  # rows that a queryset deletes in one transaction
 

@@ -21,8 +21,7 @@ from resourcepool.status.systems.dispensers import SYSTEM
 from resourcepool.status.times import ago, duration
 from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
-from resourcepool.translation import gettext, ngettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 
 State = DispenserTask.State
 

@@ -12,8 +12,7 @@ from resourcepool.status.systems.streams import SYSTEM
 from resourcepool.status.times import duration
 from resourcepool.status.work.streams import STREAMS, StreamStatus
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.translation import gettext, ngettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 
 StreamStatusFilter = choice_filter(
     "status",

@@ -18,8 +18,7 @@ from resourcepool.status.times import duration
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.status.work.timers import TopicStatus
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
-from resourcepool.translation import gettext, ngettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 
 OF_ROWS = ("unfinished", "due", "late", "handed")  # queryset filters, in addition to the states
 TimerStatusFilter = choice_filter(

@@ -26,8 +26,7 @@ from resourcepool.operations import Operation
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.status.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN
 from resourcepool.status.systems.channels import SYSTEM
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, gettext_noop
+from resourcepool.translation import gettext as _, gettext_lazy, gettext_noop
 
 PAUSE = 0.5  # seconds between two checks for a channel that does not exist yet
 ON_CHANNELS = {"prune": PRUNE, "remove": REMOVE_CHANNEL}

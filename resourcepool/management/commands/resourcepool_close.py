@@ -25,8 +25,7 @@ from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import parse_key
 from resourcepool.status.holders import ActiveLease, active_leases, lease_counts, leased_rows, locked
 from resourcepool.status.snapshots import read_each
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
 REVOKE = OPERATIONS["revoke"]
 Options = dict[str, Any]

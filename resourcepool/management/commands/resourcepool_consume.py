@@ -7,8 +7,7 @@ from django.utils.module_loading import autodiscover_modules
 from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.long_running import LongRunningCommand
 from resourcepool.taskqueue.consumer import Consumer
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 
 class Command(LongRunningCommand):

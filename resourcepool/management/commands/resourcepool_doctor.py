@@ -12,8 +12,7 @@ from resourcepool.management.doctor_report import as_text
 from resourcepool.safety.diagnosis import used_aliases
 from resourcepool.safety.doctor import examine
 from resourcepool.safety.problem import Problem
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 
 class Command(OperatorCommand):

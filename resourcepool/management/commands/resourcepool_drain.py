@@ -19,8 +19,7 @@ from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.applied import Applied, described
 from resourcepool.resources.state import Status
 from resourcepool.status.holders import active_leases, locked
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 DRAIN, BACK = OPERATIONS["drain"], OPERATIONS["return_to_service"]
 POLL = 1.0  # seconds

@@ -30,8 +30,7 @@ from resourcepool.resources.registry import select_resources
 from resourcepool.status.export import records
 from resourcepool.status.export.cells import escape_formulas
 from resourcepool.status.times import with_zone
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 logger = logging.getLogger(__name__)
 

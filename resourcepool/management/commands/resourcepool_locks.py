@@ -27,8 +27,7 @@ from resourcepool.status.locks.cycles import KINDS, cycles
 from resourcepool.status.locks.held_by_process import held_by, processes
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_NAMES, LockStatus, lock_named, locks
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
 
 class Command(CommandGroup):

@@ -49,8 +49,7 @@ from resourcepool.status.queues.moves import moves
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
 from resourcepool.status.queues.queues import queues_named, queues_of
 from resourcepool.status.snapshots import as_data
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
 MAX_QUEUES_ON_MAP = 2_000
 MAX_MOVES = 1_000

@@ -3,8 +3,7 @@
 from typing import Any
 
 from resourcepool.history.leaks import open_leaks
-from resourcepool.management import arguments, watch_mode
-from resourcepool.management import status_report as report
+from resourcepool.management import arguments, status_report as report, watch_mode
 from resourcepool.management.arguments import Argument, arg, flag, limit_argument
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import more_rows_note
@@ -13,8 +12,7 @@ from resourcepool.status.alarms import alarms_of, read_systems
 from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.jobs import jobs
 from resourcepool.status.pools import pools
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 Leases = list[tuple[list[ActiveLease], int]]
 

@@ -23,8 +23,7 @@ from resourcepool.status.locks.lock_status import lock_named
 from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.search import Matches, find, without_password
 from resourcepool.status.systems.registry import named_systems
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 
 class Command(OperatorCommand):

@@ -14,8 +14,7 @@ from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, wait
 from resourcepool.status.locks.lock_status import HELD, LockStatus, status_of
 from resourcepool.status.snapshots import Since, fetch_all
 from resourcepool.status.times import duration
-from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext as _, ngettext
 
 MAX_HOLDERS_COUNTED = 10_000  # per kind
 MAX_NAMES_SHOWN = 20

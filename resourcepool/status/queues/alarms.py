@@ -11,8 +11,7 @@ from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.times import duration
 from resourcepool.text import printable
-from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext as _, ngettext
 
 IDLE_HEARTBEATS = 10  # a server may have no queue, or ask for no work, for this long
 LATE_HEARTBEATS = 2  # other servers act on overdue changes within this time

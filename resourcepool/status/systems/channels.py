@@ -1,13 +1,11 @@
 """What the surfaces show of channels."""
 
-from resourcepool.locks.channels.models import Message as MessageRow
-from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.channels.models import Message as MessageRow, Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, AlarmKind
 from resourcepool.status.channels import CHANNELS, channel_alarms
 from resourcepool.status.sections import LOCKS
 from resourcepool.status.system import NamedSystem, Panel, RowList, count, seconds, text
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 DURABLE = RowList("durable", Subscription, {"status": "durable"})
 SYSTEM = NamedSystem(

@@ -5,8 +5,7 @@ from resourcepool.status.sections import WORK
 from resourcepool.status.system import NamedSystem, Panel, RowList, age, count, counts, gauge, seconds, text
 from resourcepool.status.work.dispensers import DISPENSERS, dispenser_alarms
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 TASKS = DispenserTask.State
 READY, ASSIGNED, FAILED = (

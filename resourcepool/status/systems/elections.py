@@ -3,8 +3,7 @@
 from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.sections import LOCKS
 from resourcepool.status.system import NamedSystem, Panel, count, gauge, seconds, text
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 SYSTEM = NamedSystem(
     reader=ELECTIONS,

@@ -5,8 +5,7 @@ from resourcepool.status.sections import WORK
 from resourcepool.status.system import NamedSystem, Panel, RowList, count, counts, gauge, seconds, text
 from resourcepool.status.work.streams import STREAMS, stream_alarms
 from resourcepool.taskqueue.models import Task
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 UNFINISHED = RowList("unfinished", Task, {"status": "unfinished"})
 DEAD = RowList("dead", Task, {"status": Task.State.DEAD.value})

@@ -6,8 +6,7 @@ from resourcepool.status.system import NamedSystem, Panel, RowList, count, gauge
 from resourcepool.status.systems.streams import FINISHED
 from resourcepool.status.work.timers import TOPICS, timer_alarms
 from resourcepool.taskqueue.timers.models import Timer, TimerNode
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 UNFINISHED, DUE = (RowList(name, Timer, {"status": name}) for name in ("unfinished", "due"))
 DEAD = RowList("dead", Timer, {"status": Timer.State.DEAD.value})

@@ -17,8 +17,7 @@ from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
 MAX_COUNTED = 10_000  # tasks, or buckets; to count more would take too long
 State = DispenserTask.State

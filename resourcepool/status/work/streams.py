@@ -17,8 +17,7 @@ from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 from resourcepool.waiting.models import Ticket
 
 MAX_COUNTED = 10_000  # tasks; to count more would take too long

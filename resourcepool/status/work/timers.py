@@ -19,8 +19,7 @@ from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.models import LATE_AFTER, RESEND_AFTER, Timer, TimerNode, Topic
 from resourcepool.taskqueue.timers.nodes import CANARY, is_enough
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
 MAX_NODES = 1_000
 MAX_COUNTED = 10_000  # timers; to count more would take too long

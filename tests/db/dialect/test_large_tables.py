@@ -19,8 +19,7 @@ from resourcepool.db.dialect.statement import ANY_ROW
 from resourcepool.history.leaks import open_leaks
 from resourcepool.leases import free_rows
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import (
     Dispenser,
