@@ -257,7 +257,7 @@ class TestTheThread:
         mine.join(first, lambda: woken.append("first"))
         mine._due()
         woken.clear()
-        monkeypatch.setattr(mine, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second")))
+        monkeypatch.setattr(mine.turns, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second")))
         mine.take_turn()
         assert woken == ["first"] or mine._due() <= second.next_look
         mine._notice(second.ticket.pk)  # type: ignore[union-attr]
@@ -276,7 +276,7 @@ class TestTheThread:
         mine.used = {1: None, 2: None}
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
         waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0)
-        mine.waiters[waiter] = None
+        mine.turns.waiters[waiter] = None
         poll.remove_all()
         assert [record.getMessage() for record in caplog.records] == [
             "3 tickets not removed at exit; they will expire: gone"

@@ -153,10 +153,10 @@ class TestItsTicket:
             line.leave(waiter)
 
         monkeypatch.setattr(tickets, "take", then(tickets.take, give_up))
-        line._turn()
-        line._turn()
+        line.turns.take()
+        line.turns.take()
         assert not Ticket.objects.held().exists()
-        assert not line.waiters
+        assert not line.turns.waiters
 
     def test_of_one_that_gives_up_before_it_has_a_ticket_while_another_leaves(
         self, line: Poller, monkeypatch: pytest.MonkeyPatch
@@ -167,9 +167,9 @@ class TestItsTicket:
         without_ticket.clear_ticket()
         leaving.outcome.cancel()
         monkeypatch.setattr(tickets, "leave", then(tickets.leave, without_ticket.outcome.cancel))
-        line._turn()
-        line._turn()
-        assert not line.waiters
+        line.turns.take()
+        line.turns.take()
+        assert not line.turns.waiters
 
 
 class TestLearning:
