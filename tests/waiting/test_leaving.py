@@ -260,7 +260,7 @@ class TestTheThread:
         monkeypatch.setattr(mine.turns, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second")))
         mine.take_turn()
         assert woken == ["first"] or mine._due() <= second.next_look
-        mine._notice(second.ticket.pk)  # type: ignore[union-attr]
+        mine.turns._notice(second.ticket.pk)  # type: ignore[union-attr]
         assert mine._due() == 0.0
         assert woken[-1] == "first"
 
@@ -273,7 +273,7 @@ class TestTheThread:
         monkeypatch.setattr(tickets, "remove", fails)
         monkeypatch.setattr(tickets, "leave", fails)
         monkeypatch.setattr(poll, "_pollers", {"default": (mine := Poller("default"))})
-        mine.used = {1: None, 2: None}
+        mine.turns.used = {1: None, 2: None}
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
         waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0)
         mine.turns.waiters[waiter] = None
