@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-from resourcepool.status.export.cells import escape_formulas
+from resourcepool.status.export import escape_formulas
 
 
 class _Echo:

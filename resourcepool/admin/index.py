@@ -8,8 +8,8 @@ from django.http import HttpRequest
 
 from resourcepool.history.models import Dashboard, Event
 from resourcepool.resources.models import AbstractResource
-from resourcepool.status.sections import INTERNALS, RESOURCES, SECTIONS
-from resourcepool.status.systems.registry import systems
+from resourcepool.status.registry import systems
+from resourcepool.status.system import INTERNALS, RESOURCES, SECTIONS
 
 FIRST = (Dashboard, Event)  # under the name of the app, in this order
 

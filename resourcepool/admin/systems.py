@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 from django.contrib import admin
 
 from resourcepool.admin.base import ReadOnlyAdmin
-from resourcepool.status.figure_text import figure_text
-from resourcepool.status.system import Figure, NamedSystem
-from resourcepool.status.systems.registry import named_systems
+from resourcepool.status.registry import named_systems
+from resourcepool.status.system import Figure, NamedSystem, figure_text
 
 
 class SystemAdmin(ReadOnlyAdmin):

@@ -9,7 +9,7 @@ from resourcepool.management.tables import Column, counts, table
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.jobs import JobStatus
-from resourcepool.status.pools import PoolStatus
+from resourcepool.status.resources.pools import PoolStatus
 from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.translation import gettext, gettext as _, gettext_lazy
 

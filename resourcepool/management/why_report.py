@@ -9,10 +9,10 @@ from resourcepool.management.layout import more_rows_note, name_value_lines, one
 from resourcepool.management.locks_report import HELD_BY_PROCESS
 from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.tables import Column, table
+from resourcepool.status.resources.waiters import TicketStatus, WaiterStatus
+from resourcepool.status.resources.why import HolderExplanation, ResourceExplanation
 from resourcepool.status.search import Matches
 from resourcepool.status.times import ago, duration, timestamp_with_age
-from resourcepool.status.waiters import TicketStatus, WaiterStatus
-from resourcepool.status.why import HolderExplanation, ResourceExplanation
 from resourcepool.translation import gettext as _, gettext_lazy
 
 

@@ -16,7 +16,7 @@ from resourcepool.resources.import_rows import (
     apply_row_plan,
     make_row_plan,
 )
-from resourcepool.status.export.records import resource_columns, resource_records
+from resourcepool.status.export import resource_columns, resource_records
 from tests.app.models import Device, Team
 from tests.app.rows import columns, hold, new
 

@@ -15,8 +15,7 @@ from resourcepool.locks.channels.models import Channel as ChannelRow, Message as
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
 from resourcepool.status.badge import HAS_READER, NO_READER, Level
-from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN
-from resourcepool.status.systems.channels import SYSTEM
+from resourcepool.status.locks.channels import MAX_SUBSCRIPTIONS_SHOWN, SYSTEM
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 

@@ -18,8 +18,8 @@ from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PAUSE, RESUME
 from resourcepool.queues.models import MAX_NAME, Move, Queue, QueueGroup, Server
-from resourcepool.status.queues.badges import queue_group_badge
 from resourcepool.status.queues.queue_groups import queue_groups
+from resourcepool.status.queues.system import queue_group_badge
 from resourcepool.status.times import format_datetime
 from resourcepool.translation import gettext, gettext_lazy as _
 

@@ -14,7 +14,7 @@ from resourcepool.labels import format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
-from resourcepool.status.queues.badges import server_badge
+from resourcepool.status.queues.system import server_badge
 from resourcepool.status.times import exact_duration, precise_duration
 from resourcepool.translation import gettext, gettext_lazy as _
 

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest, StreamingHttpResponse
 
 from resourcepool.admin.csv_response import csv_response
-from resourcepool.status.export.records import resource_columns, resource_records
+from resourcepool.status.export import resource_columns, resource_records
 from resourcepool.translation import gettext_lazy as _
 
 

@@ -7,8 +7,8 @@ from django.db.models import Q
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.resources.state import State, Status, Verdict
 from resourcepool.resources.tags import parse_tags
-from resourcepool.status.holders import on_host
-from resourcepool.status.pools import in_state
+from resourcepool.status.resources.holders import on_host
+from resourcepool.status.resources.pools import in_state
 from resourcepool.translation import gettext_lazy as _
 
 HELD, NEVER = "held", "never"

@@ -17,9 +17,8 @@ from resourcepool.db.rows import count_groups
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import REVOKE
 from resourcepool.status.badge import EXPIRED, LIVE
-from resourcepool.status.systems.dispensers import SYSTEM
 from resourcepool.status.times import ago, duration
-from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus
+from resourcepool.status.work.dispensers import MAX_COUNTED, SYSTEM, DispenserStatus
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 

@@ -8,9 +8,8 @@ from resourcepool.admin.columns import lines
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.db.dialect import NullInOrder
-from resourcepool.status.systems.streams import SYSTEM
 from resourcepool.status.times import duration
-from resourcepool.status.work.streams import STREAMS, StreamStatus
+from resourcepool.status.work.streams import STREAMS, SYSTEM, StreamStatus
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 

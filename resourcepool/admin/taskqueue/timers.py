@@ -13,10 +13,9 @@ from resourcepool.labels import format_labels, join_names
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import CANCEL, FIRE
 from resourcepool.status.badge import ALIVE, NO_CONTACT, work_badge
-from resourcepool.status.systems.topics import SYSTEM
 from resourcepool.status.times import duration
-from resourcepool.status.work.schedules import recurrence
-from resourcepool.status.work.timers import TopicStatus
+from resourcepool.status.work.pages import recurrence
+from resourcepool.status.work.timers import SYSTEM, TopicStatus
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 

@@ -24,8 +24,7 @@ from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.operations import Operation
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
-from resourcepool.status.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN
-from resourcepool.status.systems.channels import SYSTEM
+from resourcepool.status.locks.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN, SYSTEM
 from resourcepool.translation import gettext as _, gettext_lazy, gettext_noop
 
 PAUSE = 0.5  # seconds between two checks for a channel that does not exist yet

@@ -23,7 +23,7 @@ from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import parse_key
-from resourcepool.status.holders import ActiveLease, active_leases, lease_counts, leased_rows, locked
+from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts, leased_rows, locked
 from resourcepool.status.snapshots import read_each
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 

@@ -18,7 +18,7 @@ from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.applied import Applied, described
 from resourcepool.resources.state import Status
-from resourcepool.status.holders import active_leases, locked
+from resourcepool.status.resources.holders import active_leases, locked
 from resourcepool.translation import gettext as _, gettext_lazy
 
 DRAIN, BACK = OPERATIONS["drain"], OPERATIONS["return_to_service"]

@@ -27,8 +27,8 @@ from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import one_line, printable_lines
 from resourcepool.models import Proxy
 from resourcepool.resources.registry import select_resources
-from resourcepool.status.export import records
-from resourcepool.status.export.cells import escape_formulas
+from resourcepool.status import export
+from resourcepool.status.export import escape_formulas
 from resourcepool.status.times import with_zone
 from resourcepool.translation import gettext as _, gettext_lazy
 
@@ -105,15 +105,15 @@ class _StandardOutput:
         self._out.write(text, ending="")
 
 
-def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[records.Record]]:
+def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[export.Record]]:
     if options["events"]:
         since = checked.seconds("--since", _ago(options["since"], checked.DAY), least=1, most=MAX_PERIOD)
         until = checked.seconds("--until", _ago(options["until"], 0.0), most=MAX_PERIOD)
-        return records.event_columns(), records.event_records(model, since, until)
+        return export.event_columns(), export.event_records(model, since, until)
     rows = select_resources(model, (), criteria(model, options["tag"], options["where"]))
     secret = options["with_secrets"]
-    exported = records.import_records(rows) if secret else records.resource_records(rows)
-    return records.resource_columns(model, to_import=secret), exported
+    exported = export.import_records(rows) if secret else export.resource_records(rows)
+    return export.resource_columns(model, to_import=secret), exported
 
 
 def _ago(value: float | datetime.datetime | None, default: float) -> float:

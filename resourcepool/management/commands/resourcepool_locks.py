@@ -24,9 +24,9 @@ from resourcepool.management.work_report import next_page_hint
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import REMOVE_BARRIER, RESIZE, REVOKE, REVOKE_HOLDER
 from resourcepool.status.locks.cycles import KINDS, cycles
-from resourcepool.status.locks.held_by_process import held_by, processes
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_NAMES, LockStatus, lock_named, locks
+from resourcepool.status.locks.summary import held_by, processes
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
 

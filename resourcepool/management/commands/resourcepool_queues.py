@@ -45,9 +45,8 @@ from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import expand_ids, find_queue_group, using_of_queues
 from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.forecast import forecast
-from resourcepool.status.queues.moves import moves
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
-from resourcepool.status.queues.queues import queues_named, queues_of
+from resourcepool.status.queues.queues import moves, queues_named, queues_of
 from resourcepool.status.snapshots import as_data
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 

@@ -9,9 +9,9 @@ from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import more_rows_note
 from resourcepool.management.tables import table
 from resourcepool.status.alarms import alarms_of, read_systems
-from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.jobs import jobs
-from resourcepool.status.pools import pools
+from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
+from resourcepool.status.resources.pools import pools
 from resourcepool.translation import gettext as _, gettext_lazy
 
 Leases = list[tuple[list[ActiveLease], int]]

@@ -16,13 +16,13 @@ from resourcepool.management.locks_report import HELD_BY_PROCESS, full_report
 from resourcepool.management.queues_report import QUEUE_GROUPS
 from resourcepool.management.tables import table
 from resourcepool.management.work_report import statuses_as_text
-from resourcepool.status import why
-from resourcepool.status.locks.held_by_process import held_by, processes
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import lock_named
+from resourcepool.status.locks.summary import held_by, processes
 from resourcepool.status.queues.queue_groups import queue_groups
+from resourcepool.status.registry import named_systems
+from resourcepool.status.resources import why
 from resourcepool.status.search import Matches, find, without_password
-from resourcepool.status.systems.registry import named_systems
 from resourcepool.translation import gettext as _, gettext_lazy
 
 

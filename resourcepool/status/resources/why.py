@@ -15,11 +15,11 @@ from resourcepool.history.models import Event
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.state import State, Status, state_details, state_of
 from resourcepool.signals import EventKind
-from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
-from resourcepool.status.locks.held_by_process import HeldName, held_by, processes
+from resourcepool.status.locks.summary import HeldName, held_by, processes
+from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
+from resourcepool.status.resources.waiters import WaiterStatus, waiters_of
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.times import duration
-from resourcepool.status.waiters import WaiterStatus, waiters_of
 from resourcepool.translation import gettext as _, gettext_noop
 
 ENDINGS = (

@@ -15,7 +15,7 @@ from resourcepool.leases import verbs
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.state import State, state_details
-from resourcepool.status.holders import acquisition_of_outer_row, renewal, shares_history_database
+from resourcepool.status.resources.holders import acquisition_of_outer_row, renewal, shares_history_database
 from resourcepool.status.snapshots import fetch_union
 
 MAX_CELLS = 1_000  # of one pool

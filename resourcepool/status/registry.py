@@ -2,20 +2,13 @@
 
 from collections.abc import Sequence
 
+from resourcepool.status import databases, elections, jobs
+from resourcepool.status.locks import channels, summary as locks
+from resourcepool.status.queues import system as queues
 from resourcepool.status.system import NamedSystem, System
-from resourcepool.status.systems import (
-    channels,
-    databases,
-    dispensers,
-    elections,
-    jobs,
-    locks,
-    queues,
-    streams,
-    topics,
-)
+from resourcepool.status.work import dispensers, streams, timers
 
-_ours = (streams, dispensers, topics, channels, elections, queues, jobs, locks, databases)
+_ours = (streams, dispensers, timers, channels, elections, queues, jobs, locks, databases)
 _systems: list[System] = [module.SYSTEM for module in _ours]
 
 

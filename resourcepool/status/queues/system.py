@@ -1,9 +1,11 @@
-"""The states of queue groups and their servers."""
+"""The states of queue groups and their servers; their gauges, and where their alarms link to."""
 
-from resourcepool.queues.models import QueueGroup
+from resourcepool.queues.models import Move, Queue, QueueGroup, Server
+from resourcepool.status.alarm import ABOUT_QUEUES, AlarmKind
 from resourcepool.status.badge import PAUSED, WORKING, Badge, Level
-from resourcepool.status.queues.alarms import is_stalled
-from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
+from resourcepool.status.queues.alarms import is_stalled, queue_alarms
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
+from resourcepool.status.system import QUEUES, RowList, System, gauge
 from resourcepool.translation import gettext_lazy as _
 
 LATE_HEARTBEATS = 2  # without a heartbeat for this many intervals, a server is late
@@ -64,3 +66,31 @@ def queue_group_badge(group: QueueGroupStatus) -> Badge:
         (group.unowned_why, UNOWNED),
     )
     return next((badge for applies, badge in states if applies), WORKING)
+
+
+SYSTEM = System(
+    name="queues",
+    word="queue_group",
+    viewed=(QueueGroup,),
+    details=(Server, Queue),
+    read=queue_groups,
+    figures=(
+        gauge("queues", "Queues.", "queues"),
+        gauge("unowned_queues", "Queues without a live server.", "unowned"),
+        gauge("unowned_seconds", "Time for which the first of them has had none.", "unowned_for"),
+        gauge("servers", "Live servers.", lambda one: len(one.alive)),
+    ),
+    alarms=lambda statuses, limits: queue_alarms(statuses),
+    section=QUEUES,
+    subject=ABOUT_QUEUES,
+    alarm_lists={
+        AlarmKind.UNOWNED: RowList("unowned", Queue, {"status": "unowned"}),
+        AlarmKind.DRAIN_OVERDUE: RowList("requested", Queue, {"status": "asked"}),
+        AlarmKind.FLAPPING: RowList("moves", Move, {}),
+        None: RowList("servers", Server, {}),
+    },
+    alarm_operations={
+        AlarmKind.STALLED: ("drain",),
+        AlarmKind.DRAIN_STUCK: ("undrain",),
+    },
+)

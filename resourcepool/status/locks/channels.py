@@ -14,15 +14,16 @@ from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind, about_ro
 from resourcepool.status.badge import NO_READER, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
+from resourcepool.status.system import LOCKS, NamedSystem, Panel, RowList, count, seconds, text
 from resourcepool.status.times import duration
-from resourcepool.translation import gettext as _, gettext_lazy
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 
 MAX_SUBSCRIPTIONS = 2_000  # durable, the furthest behind
 MAX_SUBSCRIPTIONS_SHOWN = 5
 
-LOSING = Badge(Level.BAD, "losing", gettext_lazy("losing messages"))
-LAGGING = Badge(Level.BAD, "lagging", gettext_lazy("lagging"))
-QUIET = Badge(Level.IDLE, "quiet", gettext_lazy("no new messages"))
+LOSING = Badge(Level.BAD, "losing", _("losing messages"))
+LAGGING = Badge(Level.BAD, "lagging", _("lagging"))
+QUIET = Badge(Level.IDLE, "quiet", _("no new messages"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,9 @@ class ChannelStatus(ReasonsMixin):
         for one in self.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
             values = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
             if one.lost:
-                yield _("messages removed before %(name)s read them: %(count)d") % values
+                yield gettext("messages removed before %(name)s read them: %(count)d") % values
             elif one.unread and not one.holder:
-                yield _("%(name)s has no reader; unread messages: %(unread)d") % values
+                yield gettext("%(name)s has no reader; unread messages: %(unread)d") % values
 
     def redacted(self) -> "ChannelStatus":
         """Return it without names and holders, for users who may not see subscriptions."""
@@ -111,10 +112,12 @@ def channel_alarms(channels: Sequence[ChannelStatus], late: float) -> Iterator[A
                 about_row(Subscription, one.pk),
             )
             if one.lost:
-                text = _("messages removed before subscription %(name)s read them: %(count)d.")
+                text = gettext("messages removed before subscription %(name)s read them: %(count)d.")
                 yield Alarm(AlarmKind.MISSED_MESSAGES, about, text % {**values, "count": one.lost}, **row)
             elif one.behind > late:
-                text = _("subscription %(name)s has unread messages: %(unread)d, the oldest for %(late)s.")
+                text = gettext(
+                    "subscription %(name)s has unread messages: %(unread)d, the oldest for %(late)s."
+                )
                 yield Alarm(AlarmKind.LAGGING, about, text % {**values, "unread": one.unread}, **row)
 
 
@@ -171,3 +174,51 @@ def _status(row: Any, listeners: int, subscriptions: Sequence[Any]) -> ChannelSt
 
 CHANNELS = StatusReader(ChannelRow, _annotated, _read, word="channel")
 channels = CHANNELS.named
+
+
+DURABLE = RowList("durable", Subscription, {"status": "durable"})
+SYSTEM = NamedSystem(
+    details=(Subscription,),
+    reader=CHANNELS,
+    figures=(
+        text(_("channel"), "name"),
+        count(_("last"), "last", gauge=("last_number", "The number of the newest message."), heading=""),
+        count("", "published", heading=_("Published per minute")),
+        count(_("kept"), "kept", RowList("messages", MessageRow, {})),
+        count(_("published/min"), "published", heading=""),
+        count(_("unnamed"), "listeners"),
+        count(_("durable"), lambda one: len(one.subscriptions), DURABLE),
+        count(
+            _("unread"),
+            "unread",
+            gauge=("unread_messages", "Unread messages of the subscription that is furthest behind."),
+            heading=_("Unread"),
+        ),
+    ),
+    parts=(
+        "subscriptions",
+        (
+            text(_("subscription"), "name"),
+            count(_("cursor"), "cursor"),
+            count(_("unread"), "unread"),
+            seconds(_("oldest unread"), lambda one: one.behind or None),
+            count(_("removed"), "lost"),
+            count(_("missed"), "missed"),
+            text(_("read by"), "holder"),
+        ),
+    ),
+    none_yet=gettext_noop("No channels yet: the first message creates its channel."),
+    alarms=lambda statuses, limits: channel_alarms(statuses, limits.unread),
+    section=LOCKS,
+    subject=ABOUT_CHANNELS,
+    alarm_lists={None: DURABLE},
+    alarm_operations={AlarmKind.MISSED_MESSAGES: ("move",), AlarmKind.LAGGING: ("move", "remove")},
+    panel=Panel(
+        _("Channels"),
+        _("messages to all subscribers"),
+        order=40,
+        id_prefix="rpc",
+        css="rp-topics",
+        details=Subscription,
+    ),
+)

@@ -14,7 +14,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import selector_filter
 from resourcepool.resources.state import State
-from resourcepool.status.pools import in_state
+from resourcepool.status.resources.pools import in_state
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.times import duration
 from resourcepool.text import printable, shortened
