@@ -21,9 +21,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from resourcepool.admin.columns import formatted_fields, without_unit
-from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
 from resourcepool.admin.forms import SecondsField
-from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
+from resourcepool.admin.paging import NUL, CappedList, CappedPaginator, is_datetime_lookup, parse_param
 from resourcepool.db.dialect import MicrosUntil
 from resourcepool.db.dialect.fields import is_seconds
 from resourcepool.db.lock_holders import describe_lockers

@@ -10,9 +10,9 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, lines, link_to_list, link_to_page
+from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.access import can_view
 from resourcepool.events import localized

@@ -9,9 +9,9 @@ from django.db import connections
 from django.db.models import Max, Q
 from django.utils.text import format_lazy
 
-from resourcepool.admin.datetime_lookups import parse_param
 from resourcepool.admin.describe import ELECTION_LABELS
 from resourcepool.admin.filters import choice_filter, text_filter
+from resourcepool.admin.paging import parse_param
 from resourcepool.db.dialect import in_columns
 from resourcepool.elections.models import election_models
 from resourcepool.resources.registry import resource_models

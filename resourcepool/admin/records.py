@@ -5,10 +5,10 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import duration_column, for_time_since, lines
 from resourcepool.admin.event_filters import newest
+from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter
 from resourcepool.admin.queues.filters import MoveFilter, NamedQueueGroupFilter
 from resourcepool.elections.models import Election as ElectionRow

@@ -11,8 +11,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
 
-from resourcepool.management import record_writers
-from resourcepool.management.commands import resourcepool_export as command
+from resourcepool.management.commands import resourcepool_export, resourcepool_export as command
 from resourcepool.models import Event, Proxy
 from resourcepool.status import export
 from tests.app.models import Device
@@ -175,8 +174,8 @@ def test_a_file_that_was_not_finished_is_removed(tmp_path: Path, monkeypatch: py
         out.write("half of it")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(record_writers, "write_csv", interrupt)
-    monkeypatch.setattr(command.record_writers, "write_csv", interrupt)
+    monkeypatch.setattr(resourcepool_export, "write_csv", interrupt)
+    monkeypatch.setattr(command, "write_csv", interrupt)
     new(Proxy)
     stopped = run("export", "--output", tmp_path / "half.csv")
     assert (stopped.err, stopped.code) == ("interrupted; unfinished files are removed\n", 130)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.admin.csv_response import csv_response
+from resourcepool.admin.csv_export import csv_response
 from resourcepool.exceptions import ImportRefused
 from resourcepool.resources.import_rows import (
     CHANGED,

@@ -5,10 +5,10 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, lines, link_to_list
 from resourcepool.admin.containers import ContainerAdmin
+from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription

@@ -10,9 +10,9 @@ from django.db.models import BooleanField, Exists, F, OuterRef, Value
 from django.db.models.functions import Concat, Substr
 from django.http import HttpRequest
 
-from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, lines
+from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.access import can_view

@@ -8,8 +8,8 @@ from django.http import HttpRequest
 
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.columns import ago_since, badge, column, for_time_since, lines, link_to_list
-from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
 from resourcepool.admin.queues.filters import QueueGroupFilter
+from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
 from resourcepool.labels import format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN

@@ -13,14 +13,14 @@ from resourcepool.management.layout import one_line
 from resourcepool.management.subcommands import (
     CommandGroup,
     Options,
+    Report,
     Subcommand,
     action,
     page_arguments,
     query,
 )
 from resourcepool.management.tables import table
-from resourcepool.management.watch_mode import Report
-from resourcepool.management.work_report import next_page_hint
+from resourcepool.management.work_commands import next_page_hint
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import REMOVE_BARRIER, RESIZE, REVOKE, REVOKE_HOLDER
 from resourcepool.status.locks.cycles import KINDS, cycles

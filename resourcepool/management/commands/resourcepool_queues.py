@@ -23,9 +23,8 @@ from resourcepool.management.arguments import (
 from resourcepool.management.base import actor
 from resourcepool.management.layout import more_rows_note, one_line
 from resourcepool.management.status_report import alarms_as_text
-from resourcepool.management.subcommands import CommandGroup, Options, Subcommand, action, query
+from resourcepool.management.subcommands import CommandGroup, Options, Report, Subcommand, action, query
 from resourcepool.management.tables import table
-from resourcepool.management.watch_mode import Report
 from resourcepool.operations.applied import Applied
 from resourcepool.operations.queues import (
     DRAIN,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from resourcepool.history.leaks import open_leaks
-from resourcepool.management import arguments, status_report as report, watch_mode
+from resourcepool.management import arguments, status_report as report, subcommands
 from resourcepool.management.arguments import Argument, arg, flag, limit_argument
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import more_rows_note
@@ -37,17 +37,17 @@ class Command(OperatorCommand):
             flag("--leases", _("also list the active leases of every pool")),
             arg("--holder", _("only leases of exactly this holder"), default=""),
             arg("--host", _("only leases of processes on this host"), default=""),
-            *watch_mode.watch_arguments(),
+            *subcommands.watch_arguments(),
             limit_argument(50),
         ]
 
     def run(self, **options: Any) -> None:
         models = arguments.pool_models(options["pool"])
-        watch_mode.watch(self, lambda: self._report(models, **options), options)
+        subcommands.watch(self, lambda: self._report(models, **options), options)
         if (options["holder"] or options["host"]) and not self.leases and options["watch"] is None:
             raise SystemExit(1)
 
-    def _report(self, models: list[Any], **options: Any) -> watch_mode.Report:
+    def _report(self, models: list[Any], **options: Any) -> subcommands.Report:
         is_one = options["pool"] is not None
         if is_one or options["leases"] or options["holder"] or options["host"]:
             self.leases = _leases(models, **options)
