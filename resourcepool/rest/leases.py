@@ -19,9 +19,8 @@ from resourcepool.rest import serializers
 from resourcepool.rest.access import caller, pool_named, pool_of, require
 from resourcepool.rest.grants import Token, detach_and_describe, lease_for, lease_of_token
 from resourcepool.rest.holder_names import holder_name, user_suffix
-from resourcepool.rest.limits import apply_limits, quota
+from resourcepool.rest.limits import apply_limits, quota, wait_slot
 from resourcepool.rest.view import ActionView, View
-from resourcepool.rest.wait_slots import wait_slot
 from resourcepool.status.snapshots import as_data
 
 MAX_UNREADABLE = 5  # resources with an undecryptable secret that one request skips

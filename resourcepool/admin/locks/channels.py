@@ -12,7 +12,7 @@ from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
-from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
+from resourcepool.operations.locks import MOVE, PRUNE, REMOVE_CHANNEL, REMOVE_SUBSCRIPTION
 from resourcepool.operations.operation import by_name
 from resourcepool.status.badge import HAS_READER, NO_READER, Level
 from resourcepool.status.locks.channels import MAX_SUBSCRIPTIONS_SHOWN, SYSTEM
@@ -92,7 +92,7 @@ class SubscriptionAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Ope
     search_fields = ("name",)
     search_help_text = _("Exact name of a subscription.")
     actions = ()
-    operations = by_name(MOVE, REMOVE)
+    operations = by_name(MOVE, REMOVE_SUBSCRIPTION)
     time_annotations = {"micros_left": "busy_before"}
 
     @admin.display(description=_("name"))

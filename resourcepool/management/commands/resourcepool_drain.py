@@ -16,7 +16,7 @@ from resourcepool.management.layout import one_line, render_text
 from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.operations.applied import Applied, described
+from resourcepool.operations.operation import Applied, described
 from resourcepool.resources.state import Status
 from resourcepool.status.resources.holders import active_leases, locked
 from resourcepool.translation import gettext as _, gettext_lazy

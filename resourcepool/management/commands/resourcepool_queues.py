@@ -25,7 +25,7 @@ from resourcepool.management.layout import more_rows_note, one_line
 from resourcepool.management.status_report import alarms_as_text
 from resourcepool.management.subcommands import CommandGroup, Options, Report, Subcommand, action, query
 from resourcepool.management.tables import table
-from resourcepool.operations.applied import Applied
+from resourcepool.operations.operation import Applied
 from resourcepool.operations.queues import (
     DRAIN,
     PAUSE,
