@@ -1,7 +1,7 @@
 """The admin's index: the models of this app in sections, the dashboard first; each system has a list and a page."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import AdminSite
@@ -9,13 +9,14 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 
 from resourcepool.admin.base import ReadOnlyAdmin
+from resourcepool.admin.containers import SystemAdmin
 from resourcepool.dashboard.access import visible_models
 from resourcepool.dashboard.panels import visible_in_panels
 from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard, Event
 from resourcepool.resources.models import AbstractResource
 from resourcepool.status.registry import named_systems, systems
-from resourcepool.status.system import INTERNALS, RESOURCES, SECTIONS, Figure, NamedSystem, figure_text
+from resourcepool.status.system import INTERNALS, RESOURCES, SECTIONS
 
 FIRST = (Dashboard, Event)  # under the name of the app, in this order
 
@@ -66,32 +67,8 @@ class DashboardAdmin(ReadOnlyAdmin):
         return self.has_view_permission(request)
 
 
-class SystemAdmin(ReadOnlyAdmin):
-    """The rows of a system, by name, with the figures of their statuses."""
-
-    system: ClassVar[NamedSystem]
-    ordering = ("pk",)
-
-    def load_column_values(self, rows: Any) -> None:
-        names = [row.pk for row in rows]
-        statuses = {status.name: status for status in self.system.reader.named(*names)} if names else {}
-        for row in rows:
-            row.status = statuses[row.pk]
-
-
 def register_systems(site: AdminSite) -> None:
     """Register a page for each system whose model has none; its app can unregister it."""
     for system in named_systems().values():
         if not site.is_registered(system.reader.model):
-            _name, *figures = [figure for figure in system.figures if figure.label]
-            columns = (system.reader.model._meta.pk.name, *map(_column, range(len(figures)), figures))
-            options = {"system": system, "list_display": columns, "fields": columns}
-            site.register(system.reader.model, type("SystemAdmin", (SystemAdmin,), options))
-
-
-def _column(number: int, figure: Figure) -> Any:
-    def shown(row: Any) -> str:
-        return figure_text(figure, row.status)
-
-    shown.__name__ = f"figure_{number}"  # Django derives the CSS class from it
-    return admin.display(description=figure.label)(shown)
+            site.register(system.reader.model, type("SystemAdmin", (SystemAdmin,), {"system": system}))

@@ -194,6 +194,12 @@ class NamedSystem(System):
         """The users' word for one row, in their language."""
         return str(self.figures[0].label)
 
+    @property
+    def figures_of_pages(self) -> list[tuple[Any, Figure]]:
+        """(heading, figure) of each figure that pages show."""
+        headings = ((one.label if one.heading is None else one.heading, one) for one in self.figures)
+        return [(heading, figure) for heading, figure in headings if heading]
+
     def __post_init__(self) -> None:
         self.word, self.read = self.reader.word, self.reader.named
         self.figures = (self.figures[0], STATUS, *self.figures[1:])

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, countdown, lines, link_to_list
+from resourcepool.admin.columns import badge, countdown, link_to_list
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
@@ -17,10 +17,9 @@ from resourcepool.db.rows import count_groups
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import REVOKE
 from resourcepool.status.badge import EXPIRED, LIVE
-from resourcepool.status.times import ago, duration
-from resourcepool.status.work.dispensers import MAX_COUNTED, SYSTEM, DispenserStatus
+from resourcepool.status.work.dispensers import MAX_COUNTED, SYSTEM
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
-from resourcepool.translation import gettext, gettext_lazy as _, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _
 
 State = DispenserTask.State
 
@@ -44,7 +43,6 @@ class DispenserAdmin(ContainerAdmin):
 
     settings = ("most_expirations", "done_kept")
     work_title = _("First tasks: the failed ones, otherwise the next ones")
-    facts = ("status_badge", "ready", "assigned", "finished", "rebuilt")
     system = SYSTEM
 
     def first_work(self, row: Any, work: Any) -> Any:
@@ -56,35 +54,6 @@ class DispenserAdmin(ContainerAdmin):
         if obj is None or not super().has_delete_permission(request, obj):
             return False
         return not (obj.tasks.exists() or obj.buckets.exists())
-
-    @admin.display(description=_("ready"))
-    def ready(self, row: Any) -> str:
-        oldest = row.status.oldest
-        link = self.link_to_work(row.name, row.status.depth, state=State.READY)
-        return lines(link, "" if oldest is None else gettext("the oldest is %s old") % duration(oldest))
-
-    @admin.display(description=_("assigned"))
-    def assigned(self, row: Any) -> str:
-        status: DispenserStatus = row.status
-        live = ngettext("%d live bucket", "%d live buckets", status.live) % status.live
-        expired = ngettext("%d expired bucket", "%d expired buckets", status.expired) % status.expired
-        return lines(
-            self.link_to_work(row.name, status.assigned, state=State.ASSIGNED),
-            link_to_list(self.admin_site, Bucket, live, dispenser=row.name, status="live"),
-            link_to_list(self.admin_site, Bucket, expired, dispenser=row.name, status="expired")
-            if status.expired
-            else "",
-        )
-
-    @admin.display(description=_("finished"))
-    def finished(self, row: Any) -> str:
-        failed = self.link_to_work(row.name, row.status.failed, state=State.FAILED)
-        waiting = format_html("{} {}", failed, gettext("failed")) if row.status.failed else ""
-        return lines(gettext("%d done in the last minute") % row.status.done, waiting)
-
-    @admin.display(description=_("last rebuild"))
-    def rebuilt(self, row: Any) -> str:
-        return ago(row.status.rebuilt)
 
 
 @admin.register(Bucket)

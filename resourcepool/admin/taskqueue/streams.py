@@ -4,14 +4,12 @@ from typing import Any
 
 from django.contrib import admin
 
-from resourcepool.admin.columns import lines
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.db.dialect import NullInOrder
-from resourcepool.status.times import duration
 from resourcepool.status.work.streams import STREAMS, SYSTEM, StreamStatus
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.translation import gettext, gettext_lazy as _, ngettext
+from resourcepool.translation import gettext_lazy as _
 
 StreamStatusFilter = choice_filter(
     "status",
@@ -41,7 +39,6 @@ class StreamAdmin(ContainerAdmin):
         *("on_failure", "retries", "retry_delay", "max_crashes", "lanes"),
         *("term_ttl", "lock_delay", "done_kept", "is_paused"),
     )
-    facts = ("status_badge", "led_by", "unfinished", "finished")
     system = SYSTEM
     work_title = _("First unfinished tasks")
 
@@ -51,19 +48,6 @@ class StreamAdmin(ContainerAdmin):
         blocked = work.filter(state=Task.State.BLOCKED)
         tasks = blocked if status.blocked and not status.is_blocked else work
         return tasks.unfinished_in_order()
-
-    @admin.display(description=_("leader"))
-    def led_by(self, row: Any) -> str:
-        status: StreamStatus = row.status
-        since = "" if status.since is None else gettext("for %s") % duration(status.since)
-        standbys = ngettext("%d standby", "%d standbys", status.standbys) % status.standbys
-        return lines(status.leader or gettext("no leader"), since, standbys if status.standbys else "")
-
-    @admin.display(description=_("unfinished"))
-    def unfinished(self, row: Any) -> str:
-        first = row.status.first
-        link = self.link_to_work(row.name, row.status.depth, status="unfinished")
-        return lines(link, gettext("the first is %s old") % duration(first.age) if first else "")
 
 
 @admin.register(Task)

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 
 from resourcepool.admin.base import ModelForm, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, column, lines
+from resourcepool.admin.columns import badge, column
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.db.dialect import NullInOrder
@@ -15,9 +15,9 @@ from resourcepool.operations.taskqueue import CANCEL, FIRE
 from resourcepool.status.badge import ALIVE, NO_CONTACT, work_badge
 from resourcepool.status.times import duration
 from resourcepool.status.work.pages import recurrence
-from resourcepool.status.work.timers import SYSTEM, TopicStatus
+from resourcepool.status.work.timers import SYSTEM
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
-from resourcepool.translation import gettext, gettext_lazy as _, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _
 
 OF_ROWS = ("unfinished", "due", "late", "handed")  # queryset filters, in addition to the states
 TimerStatusFilter = choice_filter(
@@ -50,29 +50,10 @@ class TopicAdmin(ContainerAdmin):
         *("retries", "retry_delay", "max_crashes", "done_kept", "is_paused"),
     )
     work_title = _("Next timers")
-    facts = ("status_badge", "waiting", "handled_by", "finished")
     system = SYSTEM
 
     def first_work(self, row: Any, work: Any) -> Any:
         return work.unfinished().order_by(NullInOrder("finished_at"), "busy_before", "pk")
-
-    @admin.display(description=_("pending"))
-    def waiting(self, row: Any) -> str:
-        status: TopicStatus = row.status
-        link = self.link_to_work(row.name, f"{status.pending:,}", status="unfinished")
-        when = ""
-        if status.due:
-            values = {"count": status.due, "late": duration(status.late)}
-            when = gettext("%(count)d due, the first for %(late)s") % values
-        elif status.next_in is not None:
-            when = gettext("the next one in %s") % duration(status.next_in)
-        return lines(link, when)
-
-    @admin.display(description=_("nodes"))
-    def handled_by(self, row: Any) -> str:
-        count, running = len(row.status.nodes), row.status.running
-        nodes = ngettext("%d node", "%d nodes", count) % count if count else gettext("no node")
-        return lines(nodes, gettext("%d running") % running if running else "")
 
 
 @admin.register(Timer)
