@@ -26,7 +26,7 @@ from resourcepool.admin.columns import (
     link_to_page,
 )
 from resourcepool.admin.csv_export import csv_response
-from resourcepool.admin.event_filters import (
+from resourcepool.admin.filters import (
     PeriodFilter,
     WhatFilter,
     WhereFilter,

@@ -8,9 +8,8 @@ from django.http import HttpRequest
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import duration_column, lines
 from resourcepool.admin.containers import SystemAdmin
-from resourcepool.admin.event_filters import newest
 from resourcepool.admin.events import ActivityAdminMixin
-from resourcepool.admin.filters import choice_filter
+from resourcepool.admin.filters import choice_filter, newest
 from resourcepool.admin.queues.filters import MoveFilter, NamedQueueGroupFilter
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.term import standbys

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from resourcepool.management.layout import name_value_lines, one_line, or_dash
-from resourcepool.management.tables import Column, table
+from resourcepool.management.layout import Column, name_value_lines, one_line, or_dash, table
 from resourcepool.status.locks.cycles import Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockHolder, LockStatus

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from resourcepool.events import localized
 from resourcepool.labels import format_labels
-from resourcepool.management.layout import more_rows_note, one_line, or_dash
-from resourcepool.management.tables import Column, table
+from resourcepool.management.layout import Column, more_rows_note, one_line, or_dash, table
 from resourcepool.queues.models import QueueGroup
 from resourcepool.status.queues.forecast import Forecast, ForecastMove, UnownedQueues
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus

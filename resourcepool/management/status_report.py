@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resourcepool.events import localized
-from resourcepool.management.layout import Folded, one_line
-from resourcepool.management.tables import Column, counts, table
+from resourcepool.management.layout import Column, Folded, counts, one_line, table
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.jobs import JobStatus

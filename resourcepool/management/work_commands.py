@@ -11,7 +11,7 @@ from django.db import connections, router
 from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import Argument, arg, field_values, operation_arguments, yes
-from resourcepool.management.layout import one_line
+from resourcepool.management.layout import columns, one_line, table
 from resourcepool.management.subcommands import (
     CommandGroup,
     Options,
@@ -21,7 +21,6 @@ from resourcepool.management.subcommands import (
     page_arguments,
     query,
 )
-from resourcepool.management.tables import columns, table
 from resourcepool.operations import Operation
 from resourcepool.operations.taskqueue import PAUSE, RESUME
 from resourcepool.status.status_reader import MAX_ROWS

@@ -14,8 +14,7 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.health_checks.check import CheckOptions, Tally, check
 from resourcepool.health_checks.lease import CHECK_REASON
 from resourcepool.history.leaks import acknowledge, select_open_leaks
-from resourcepool.operations.fields import DurationField, TextField
-from resourcepool.operations.operation import Operation
+from resourcepool.operations.operation import DurationField, Operation, TextField
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import MAX_REASON, State, Status
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext_lazy

@@ -16,11 +16,10 @@ from resourcepool.operations import OPERATIONS, DurationField, Field, Operation
 from resourcepool.resources.registry import select_resources
 from resourcepool.rest import serializers
 from resourcepool.rest.access import caller, pool_of, require
-from resourcepool.rest.body import body
 from resourcepool.rest.errors import as_not_found
 from resourcepool.rest.leases import selectors_of
 from resourcepool.rest.serializers import PublishRequest, SubmitRequest, Submitted
-from resourcepool.rest.view import ActionView, View
+from resourcepool.rest.view import ActionView, View, body
 from resourcepool.taskqueue import submit
 from resourcepool.taskqueue.models import Stream
 

@@ -21,7 +21,7 @@ from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind, alarm_snoozed
-from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
+from resourcepool.status.alarm import GRAVITY, Alarm, AlarmKind, Thresholds
 from resourcepool.status.jobs import JobStatus, jobs
 from resourcepool.status.registry import systems
 from resourcepool.status.resources.pools import PoolStatus, pools
@@ -87,8 +87,7 @@ def evaluate(
     for pool in pools:
         raised += _of_pool(pool, limits, explanations.get(pool.label, ""))
         raised += _of_checks(pool, checked_every.get(pool.label), jobs.get(f"{CHECK}{pool.label}"))
-    order = list(AlarmKind)
-    return sorted(raised, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
+    return sorted(raised, key=lambda alarm: (GRAVITY[alarm.kind], alarm.pool))
 
 
 def _has_late_waiter(pool: PoolStatus, limits: Thresholds) -> bool:

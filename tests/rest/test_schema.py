@@ -16,7 +16,7 @@ from resourcepool.locks import Channel, Lock
 from resourcepool.models import Proxy, Stream
 from resourcepool.operations import OPERATIONS
 from resourcepool.rest import urls, view
-from resourcepool.rest.answers import attribute_texts
+from resourcepool.rest.schema import attribute_texts
 from resourcepool.rest.urls import described
 from resourcepool.rest.view import View
 from resourcepool.taskqueue import submit

@@ -16,9 +16,9 @@ from resourcepool.admin.csv_export import export
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.resources.columns import ResourceColumnsMixin
-from resourcepool.admin.resources.deletion import DeletionMixin
 from resourcepool.admin.resources.import_pages import ImportMixin
 from resourcepool.admin.resources.importers import ProxyImporter
+from resourcepool.admin.resources.operations import DeletionMixin
 from resourcepool.db.dialect import DbNow
 from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable

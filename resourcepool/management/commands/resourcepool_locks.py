@@ -9,7 +9,7 @@ from resourcepool.locks.bulk_release import release_all
 from resourcepool.management import locks_report as report
 from resourcepool.management.arguments import arg, field_values, flag, operation_arguments
 from resourcepool.management.base import actor
-from resourcepool.management.layout import one_line
+from resourcepool.management.layout import one_line, table
 from resourcepool.management.subcommands import (
     CommandGroup,
     Options,
@@ -19,7 +19,6 @@ from resourcepool.management.subcommands import (
     page_arguments,
     query,
 )
-from resourcepool.management.tables import table
 from resourcepool.management.work_commands import next_page_hint
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import REMOVE_BARRIER, RESIZE, REVOKE, REVOKE_HOLDER

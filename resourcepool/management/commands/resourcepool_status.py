@@ -6,8 +6,7 @@ from resourcepool.history.leaks import open_leaks
 from resourcepool.management import arguments, status_report as report, subcommands
 from resourcepool.management.arguments import Argument, arg, flag, limit_argument
 from resourcepool.management.base import OperatorCommand
-from resourcepool.management.layout import more_rows_note
-from resourcepool.management.tables import table
+from resourcepool.management.layout import more_rows_note, table
 from resourcepool.status.alarms import alarms_of, read_systems
 from resourcepool.status.jobs import jobs
 from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
