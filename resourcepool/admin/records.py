@@ -1,4 +1,4 @@
-"""Moves, samples, tickets, jobs and elections: read-only lists."""
+"""Samples, tickets, jobs and elections: read-only lists."""
 
 from typing import Any
 
@@ -9,13 +9,11 @@ from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import duration_column, lines
 from resourcepool.admin.containers import SystemAdmin
 from resourcepool.admin.events import ActivityAdminMixin
-from resourcepool.admin.filters import choice_filter, newest
-from resourcepool.admin.queues.filters import MoveFilter, NamedQueueGroupFilter
+from resourcepool.admin.filters import choice_filter
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.term import standbys
 from resourcepool.history.models import Sample
 from resourcepool.jobs import Job
-from resourcepool.queues.models import Move
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.elections import SYSTEM as ELECTIONS_SYSTEM
 from resourcepool.status.waiting import explain
@@ -28,23 +26,6 @@ PoolFilter = choice_filter(
     _("pool"),
     lambda: [(model._meta.label_lower, model._meta.verbose_name_plural) for model in resource_models()],
 )
-
-
-@admin.register(Move)
-class MoveAdmin(ExactSearchMixin, ReadOnlyAdmin):
-    """Moves, newest first: which queue went from which server to which, and why."""
-
-    list_display = fields = (
-        *("at", "queue_group", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason"),
-    )
-    list_filter = (NamedQueueGroupFilter, MoveFilter)
-    search_fields = ("queue_id",)
-    search_help_text = _(
-        "Enter the complete id of a queue. Filters and search cover only the newest 100,000 moves."
-    )
-
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        return super().get_search_results(request, newest(queryset), search_term)
 
 
 @admin.register(Sample)

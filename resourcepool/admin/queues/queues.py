@@ -10,8 +10,8 @@ from django.utils.functional import lazy
 
 from resourcepool.admin.columns import column, for_time_since, lines, link_to_list, link_to_page
 from resourcepool.admin.operations_mixin import refusal_text
-from resourcepool.admin.queues.filters import QueueGroupFilter, ServerFilter, StatusFilter
 from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
+from resourcepool.admin.queues.servers import QueueGroupFilter, ServerFilter, StatusFilter
 from resourcepool.exceptions import BadOption
 from resourcepool.labels import check_labels, format_labels
 from resourcepool.operations.operation import by_name
