@@ -37,12 +37,7 @@ class OperationForm(forms.Form):
     presets_id = DURATIONS
 
     def __init__(
-        self,
-        data: Any = None,
-        *,
-        operation: Operation,
-        now: Callable[[], datetime.datetime],
-        actor: str = "",
+        self, data: Any = None, *, operation: Operation, now: Callable[[], datetime.datetime], actor: str = ""
     ) -> None:
         super().__init__(data)
         self.operation, self.now = operation, now

@@ -7,13 +7,7 @@ from contextlib import contextmanager
 from rest_framework.response import Response
 
 from resourcepool.events import localized
-from resourcepool.exceptions import (
-    AcquireTimeout,
-    BadOption,
-    DatabaseUnavailable,
-    LeaseLost,
-    ResourcePoolError,
-)
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, ResourcePoolError
 
 RETRY_AFTER = 1  # seconds
 MAX_RETRY_AFTER = 5  # seconds, where many may retry at the same time

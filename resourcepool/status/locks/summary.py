@@ -108,11 +108,7 @@ def lock_alarms(locks: LocksSummary, oldest: float) -> Iterator[Alarm]:
                 "%(count)d waiter, for %(wait)s; held by %(holder)s.",
                 "%(count)d waiters, the first for %(wait)s; held by %(holder)s.",
                 one.waiters,
-            ) % {
-                "count": one.waiters,
-                "wait": duration(one.longest_wait),
-                "holder": first_holders(one) or "-",
-            }
+            ) % {"count": one.waiters, "wait": duration(one.longest_wait), "holder": first_holders(one) or "-"}
             row = about_row(one.kind.model, one.kind.page_key(one.name))
             yield Alarm(AlarmKind.LOCK_WAIT, _about(one.kind, one.name), text, **row)
 

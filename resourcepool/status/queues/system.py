@@ -89,8 +89,5 @@ SYSTEM = System(
         AlarmKind.FLAPPING: RowList("moves", Move, {}),
         None: RowList("servers", Server, {}),
     },
-    alarm_operations={
-        AlarmKind.STALLED: ("drain",),
-        AlarmKind.DRAIN_STUCK: ("undrain",),
-    },
+    alarm_operations={AlarmKind.STALLED: ("drain",), AlarmKind.DRAIN_STUCK: ("undrain",)},
 )

@@ -212,9 +212,6 @@ def _return(resource: ResourceExplanation) -> str:
 def _read(row: Any) -> Any:
     model = type(row)
     rows = all_resources(model).annotate(
-        db_now=DbNow(),
-        db_left=Until("busy_before"),
-        db_back=Until("until"),
-        db_checked=Since("checked_at"),
+        db_now=DbNow(), db_left=Until("busy_before"), db_back=Until("until"), db_checked=Since("checked_at")
     )
     return retrying(connections[model.pool.using], lambda: rows.get(pk=row.pk))

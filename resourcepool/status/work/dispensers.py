@@ -220,19 +220,9 @@ SYSTEM = NamedSystem(
     alarms=lambda statuses, limits: dispenser_alarms(statuses, limits.oldest_task),
     section=WORK,
     subject=ABOUT_DISPENSERS,
-    alarm_lists={
-        AlarmKind.FAILED_TASKS: FAILED,
-        None: READY,
-    },
-    alarm_operations={
-        AlarmKind.FAILED_TASKS: ("retry", "discard"),
-        AlarmKind.LATE_TASKS: ("pause",),
-    },
+    alarm_lists={AlarmKind.FAILED_TASKS: FAILED, None: READY},
+    alarm_operations={AlarmKind.FAILED_TASKS: ("retry", "discard"), AlarmKind.LATE_TASKS: ("pause",)},
     panel=Panel(
-        _("Dispensers"),
-        _("tasks in buckets"),
-        order=30,
-        id_prefix="rpd",
-        title_of_all=_("All dispensers"),
+        _("Dispensers"), _("tasks in buckets"), order=30, id_prefix="rpd", title_of_all=_("All dispensers")
     ),
 )
