@@ -2,13 +2,12 @@
 
 from django.contrib import admin
 
-from resourcepool.admin import events, records  # noqa: F401 (modules register their pages)
+from resourcepool.admin import events, records, taskqueue  # noqa: F401 (modules register their pages)
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.index import DashboardAdmin, group_index, register_systems
 from resourcepool.admin.locks import channels, conditions, locks  # noqa: F401
 from resourcepool.admin.queues import queue_groups, queues, servers  # noqa: F401
 from resourcepool.admin.resources.resource import ProxyAdmin, ResourceAdmin
-from resourcepool.admin.taskqueue import dispensers, streams, timers  # noqa: F401
 
 __all__ = ["DashboardAdmin", "ProxyAdmin", "ReadOnlyAdmin", "ResourceAdmin", "group_index"]
 

@@ -18,7 +18,7 @@ from resourcepool.db.threads.daemon import per_process
 from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request as LeaseRequest
-from resourcepool.rest.errors import TooManyLeases, retry_delay
+from resourcepool.rest.refusals import TooManyLeases, retry_delay
 from resourcepool.waiting.lease import Source
 
 

@@ -10,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from rest_framework.request import Request
 
 from resourcepool.resources.registry import resource_models
-from resourcepool.rest.access import has_permission
+from resourcepool.rest.refusals import has_permission
 from resourcepool.rest.view import View
 from resourcepool.status.registry import systems
 from resourcepool.status.resources.pools import FIGURES, PoolStatus, pools

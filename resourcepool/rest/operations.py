@@ -15,9 +15,8 @@ from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.operations import OPERATIONS, DurationField, Field, Operation
 from resourcepool.resources.registry import select_resources
 from resourcepool.rest import serializers
-from resourcepool.rest.access import caller, pool_of, require
-from resourcepool.rest.errors import as_not_found
 from resourcepool.rest.leases import selectors_of
+from resourcepool.rest.refusals import as_not_found, caller, pool_of, require
 from resourcepool.rest.serializers import PublishRequest, SubmitRequest, Submitted
 from resourcepool.rest.view import ActionView, View, body
 from resourcepool.taskqueue import submit

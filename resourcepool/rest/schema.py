@@ -33,7 +33,7 @@ from rest_framework.serializers import (
 )
 
 from resourcepool.documentation import documented
-from resourcepool.rest.errors import STATUSES
+from resourcepool.rest.refusals import STATUSES
 from resourcepool.rest.serializers import Error
 
 AnyField = Field[Any, Any, Any, Any]

@@ -14,8 +14,7 @@ from resourcepool.resources.registry import resource_models, select_resources
 from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.state import State
 from resourcepool.rest import serializers
-from resourcepool.rest.access import has_permission, pool_of, require
-from resourcepool.rest.errors import NotFound, as_not_found
+from resourcepool.rest.refusals import NotFound, as_not_found, has_permission, pool_of, require
 from resourcepool.rest.view import View
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.alarms import alarms

@@ -8,8 +8,8 @@ from rest_framework.response import Response
 
 from resourcepool.exceptions import Hidden
 from resourcepool.rest import leases, operations, status
-from resourcepool.rest.errors import NotFound
 from resourcepool.rest.metrics import Metrics
+from resourcepool.rest.refusals import NotFound
 from resourcepool.rest.view import View
 
 INSTALL = "pip install 'django-resourcepool[openapi]'"

@@ -26,7 +26,7 @@ from rest_framework.views import APIView
 
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden, ResourcePoolError
 from resourcepool.rest import serializers
-from resourcepool.rest.errors import STATUSES, LengthRequired, NotFound, error_response
+from resourcepool.rest.refusals import STATUSES, LengthRequired, NotFound, error_response
 
 NUL = "\0"  # PostgreSQL refuses text with it
 

@@ -12,7 +12,7 @@ from django.db import OperationalError
 from rest_framework.test import APIClient
 
 from resourcepool.models import Proxy
-from resourcepool.rest.errors import LengthRequired
+from resourcepool.rest.refusals import LengthRequired
 from resourcepool.rest.status import NAMED_SYSTEMS
 from resourcepool.rest.view import refuse_without_length
 from tests.app.rows import columns, new

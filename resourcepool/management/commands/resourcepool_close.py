@@ -17,8 +17,8 @@ from resourcepool.management.arguments import (
     pool_models,
 )
 from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
 from resourcepool.management.layout import more_rows_note, one_line, table
-from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.operations import OPERATIONS
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import parse_key

@@ -12,8 +12,8 @@ from resourcepool.db.lock_holders import MAX_ROWS
 from resourcepool.events import localized
 from resourcepool.management.arguments import Argument, arg, change_arguments, flag, operation_arguments
 from resourcepool.management.commands import resourcepool_operate
+from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
 from resourcepool.management.layout import one_line, render_text, table
-from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.operation import Applied, described
 from resourcepool.resources.state import Status

@@ -21,8 +21,8 @@ from resourcepool.management.arguments import (
     span,
 )
 from resourcepool.management.base import actor
+from resourcepool.management.commands.resourcepool_status import alarms_as_text
 from resourcepool.management.layout import more_rows_note, one_line, table
-from resourcepool.management.status_report import alarms_as_text
 from resourcepool.management.subcommands import CommandGroup, Options, Report, Subcommand, action, query
 from resourcepool.operations.operation import Applied
 from resourcepool.operations.queues import (

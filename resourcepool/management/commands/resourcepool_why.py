@@ -11,10 +11,10 @@ from resourcepool.events import localized
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import Argument, arg, flag, limit_argument, pool_models
 from resourcepool.management.base import OperatorCommand
+from resourcepool.management.commands.resourcepool_locks import HELD_BY_PROCESS, full_report
+from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
 from resourcepool.management.layout import Column, more_rows_note, name_value_lines, one_line, or_dash, table
-from resourcepool.management.locks_report import HELD_BY_PROCESS, full_report
 from resourcepool.management.queues_report import QUEUE_GROUPS
-from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.work_commands import statuses_as_text
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import lock_named
