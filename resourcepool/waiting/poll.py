@@ -290,6 +290,8 @@ class Poller:
         waiter.set_ticket(ticket)
         waiter.next_scan = 0.0
         self.expect(waiter)
+        if waiter.is_done:  # it gave up during the INSERT: the next turn removes its ticket
+            self.waiters[waiter] = None
 
     def _finish_fifo_once(self) -> None:
         """Finish ``fifo_once`` waiters: served with nothing if the ticket is gone, timed out if the DELETE succeeds."""

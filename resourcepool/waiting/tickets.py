@@ -242,7 +242,7 @@ def _pairs(granted: str, collected: str) -> HeldRows:
 
 
 def _marks(pks: Sequence[int]) -> str:
-    return ", ".join(["%s"] * len(pks))
+    return ", ".join(["%s"] * len(pks)) or "NULL"  # none: the waiters have just left
 
 
 def _change(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any], pks: Sequence[int]) -> int:

@@ -79,6 +79,13 @@ AWAITED: dict[str, Callable[[], object]] = {name: FREE[name] for name in ("a blo
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _earlier_objects_are_no_garbage() -> None:
+    """``check`` collects garbage after each case, and need not look through what all tests before have left."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def rows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(poll, "USED_BATCH", 1)  # remove tickets of served waiters at once

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.db.dialect import DbLater
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import tickets
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import SHORTEST, Pacing, pacing_of
 from resourcepool.waiting.poll import USED_BATCH, Poller
@@ -20,7 +21,7 @@ from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, several
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
-from tests.waiting.loop_turns import TICKET_TTL, join, leases, look, of
+from tests.waiting.loop_turns import TICKET_TTL, join, leases, look, of, then
 from tests.waiting.threads import given, ticket
 
 
@@ -138,6 +139,36 @@ class TestItsTicket:
         line.remove_used()
         assert list(Ticket.objects.all()) == [behind]
         assert given(behind)[0][0] == row.pk
+
+    def test_of_one_that_gives_up_while_it_takes_another_is_removed(
+        self, line: Poller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        waiter = join(line)
+        expire(of(waiter))
+        look(line)
+
+        def give_up() -> None:
+            waiter.outcome.cancel()
+            line.leave(waiter)
+
+        monkeypatch.setattr(tickets, "take", then(tickets.take, give_up))
+        line._turn()
+        line._turn()
+        assert not Ticket.objects.held().exists()
+        assert not line.waiters
+
+    def test_of_one_that_gives_up_before_it_has_a_ticket_while_another_leaves(
+        self, line: Poller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        leaving, without_ticket = join(line), join(line)
+        for waiter in (leaving, without_ticket):
+            waiter.renew_at = 0.0
+        without_ticket.clear_ticket()
+        leaving.outcome.cancel()
+        monkeypatch.setattr(tickets, "leave", then(tickets.leave, without_ticket.outcome.cancel))
+        line._turn()
+        line._turn()
+        assert not line.waiters
 
 
 class TestLearning:
