@@ -257,7 +257,9 @@ class TestTheThread:
         mine.join(first, lambda: woken.append("first"))
         mine._due()
         woken.clear()
-        monkeypatch.setattr(mine.turns, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second")))
+        monkeypatch.setattr(
+            mine.turns, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second"))
+        )
         mine.take_turn()
         assert woken == ["first"] or mine._due() <= second.next_look
         mine.turns._notice(second.ticket.pk)  # type: ignore[union-attr]
