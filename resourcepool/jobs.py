@@ -17,8 +17,7 @@ from resourcepool.events import Sentence, SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.text import TextField, ascii_escaped
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 # Names of the jobs, in their rows and on pages.
 SWEEP, PRUNE, STATISTICS = gettext_noop("sweep"), gettext_noop("prune history"), gettext_noop("statistics")

@@ -9,8 +9,7 @@ from django.core.exceptions import ValidationError
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.text import printable
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 MAX_LABELS = 20
 MAX_LENGTH = 50

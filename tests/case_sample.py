@@ -20,10 +20,14 @@ T = TypeVar("T")
 
 
 # Tests that are alike, or the same thing shown once more by real processes: of these, a run of everything has one in so
-# many on SQLite, the next one the next time. None of them asks who may do what, or whether a secret is kept.
+# many on SQLite (on MariaDB of those marked ``alone``), the next one the next time. None of them asks who may do what,
+# or whether a secret is kept.
 IN_PART = {
+    "tests/benchmarks/test_peers.py::test_a_quick_measurement_of_a_peer_has_every_figure": 2,
+    "tests/benchmarks/test_quick.py": 2,
     "tests/demo": 2,
-    "tests/docs/test_pages.py::test_every_block_of_a_page_runs": 3,
+    "tests/docs/test_pages.py::test_a_reader_gets_there_from_an_empty_folder": 2,
+    "tests/docs/test_pages.py::test_every_block_of_a_page_runs": 4,
     "tests/operations/test_every_surface.py": 2,
     "tests/leases/test_recreated_rows.py": 3,
     "tests/locks/channels/test_processes.py": 2,
@@ -55,12 +59,18 @@ IN_PART = {
     "tests/management/test_resourcepool_queues.py::test_bad_input_is_one_sentence_and_changes_nothing": 3,
     "tests/management/test_terminal.py::test_words_that_are_not_understood_are_said_without_them": 2,
     "tests/management/test_unmigrated.py::test_a_command_says_so": 3,
+    "tests/proof": 2,
     "tests/queues/test_outages.py::test_all_that_come_back_go_on_with_what_they_had": 2,
     "tests/taskqueue/test_celery_beat.py": 2,
     "tests/contrib/celery_timers/test_celery_cut_off.py": 2,
     "tests/contrib/celery_timers/test_celery_worker.py": 2,
     "tests/taskqueue/timers/test_faults.py::test_of_a_change_and_the_handler_exactly_one_wins": 3,
 }
+
+
+def has_its_turn(nodeid: str, one_in: int) -> bool:
+    """Whether this one of ``one_in`` is tried in the run of this number; each is if no number was drawn."""
+    return TURN is None or (crc32(nodeid.encode()) + TURN) % one_in == 0
 
 
 def left_out(nodeids: Iterable[str], turn: int) -> set[str]:

@@ -15,11 +15,13 @@ from django.conf import settings
 from django.contrib import admin
 from django.db import connection, connections
 from django.http import HttpRequest
+from django.test import TransactionTestCase
 from django.utils.functional import SimpleLazyObject
 from pytest_django import DjangoDbBlocker
 
 from resourcepool.db.dialect import statement
 from tests import case_sample, everywhere, running
+from tests.committed import remove_rows_of_all_tables
 from tests.forks import Forks
 from tests.spawned import Spawner
 
@@ -56,8 +58,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if everywhere.is_everywhere(item):
             item.add_marker("everywhere")
-    if case_sample.TURN is not None and connection.vendor == "sqlite":
-        left_out = case_sample.left_out([item.nodeid for item in items], case_sample.TURN)
+    if case_sample.TURN is not None:
+        once = [
+            item.nodeid for item in items if connection.vendor == "sqlite" or item.get_closest_marker("alone")
+        ]
+        left_out = case_sample.left_out(once, case_sample.TURN)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
         items[:] = [item for item in items if item.nodeid not in left_out]
 
@@ -67,9 +72,12 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Have the garbage collector leave alone what is there before the first test: that took a fifth of all time."""
-    gc.collect()
+    """Have the garbage collector leave alone what is there before the first test: that took a fifth of all time.
+
+    And have it look seldom: pages make many objects, which are gone when the page is.
+    """
     gc.freeze()
+    gc.set_threshold(20_000)
     gc.enable()
 
 
@@ -80,6 +88,9 @@ def app_list_when_shown(request: HttpRequest, app_label: str | None = None) -> A
 
 list_apps = admin.site.get_app_list
 admin.site.get_app_list = app_list_when_shown  # type: ignore[method-assign]
+
+
+TransactionTestCase._fixture_teardown = remove_rows_of_all_tables  # type: ignore[method-assign]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

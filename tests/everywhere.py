@@ -79,7 +79,6 @@ EVERYWHERE = (
     "tests/concurrency/test_transient.py",  # each server's own errors
 )
 IN_TURN = (
-    "tests/docs/test_pages.py::test_every_block_of_a_page_runs",  # what a reader types
     # What builds on leases and tickets: each has statements of its own, put together like theirs
     "tests/locks/test_lock.py",  # lines, fences and hand-overs of a row whose key is a text
     "tests/locks/test_permits.py",  # several rows in one statement
@@ -108,7 +107,6 @@ IN_TURN = (
     "tests/queues/test_handover.py",  # fences in UPDATE
     "tests/queues/test_lost_replies.py",  # lost replies
     "tests/queues/test_move_log.py",  # which rows a transaction writes
-    "tests/docs/test_pages.py::test_a_reader_gets_there_from_an_empty_folder",  # a new project
     "tests/rest/test_request_id.py",  # collations of holders' names; a hand-over to oneself
     "tests/waiting/test_poll_per_name.py",  # hand-overs that choose by the name of a line
     "tests/waiting/test_poll_several.py",  # order and locks
@@ -235,7 +233,6 @@ IN_TURN = (
 )
 # Of these, in IN_TURN too, there are very many that are alike: a server tests every sixth each time, not every third.
 SELDOM = (
-    "tests/docs/test_pages.py::test_every_block_of_a_page_runs",
     "tests/canary/test_commands.py::test_it_shows_none",
     "tests/canary/test_pages.py::test_a_page_shows_none",
     "tests/queues/test_any_order.py",
@@ -252,6 +249,13 @@ def targets() -> tuple[str, ...]:
     folders = [Path(entry) for entry in listed if "::" not in entry]
     files = (file for file in sorted(Path("tests").rglob("test_*.py")) if MENTION.search(file.read_text()))
     return (*listed, *(str(file) for file in files if not {file, *file.parents}.intersection(folders)))
+
+
+@functools.cache
+def files_alone() -> tuple[str, ...]:
+    """Return the files with tests marked ``alone``."""
+    files = sorted(Path("tests").rglob("test_*.py"))
+    return tuple(str(file) for file in files if "mark.alone" in file.read_text())
 
 
 @functools.cache

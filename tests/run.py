@@ -18,10 +18,10 @@ from tests.servers import SERVERS, ServerFailed, ServerMissing
 
 TIMEOUT = 60 * 60  # for what hangs, as all limits here: another job may have both processors
 NOTHING_COLLECTED = 5
-# How many tests at once, on two processors: on a server a test waits most of its time.
+# How many tests at once, beside those of the other databases. Each of these processes collects all tests for itself.
 AT_ONCE = {
     name: (f"--numprocesses={count}", "--dist=worksteal")
-    for name, count in {"sqlite": 3, **dict.fromkeys(SERVERS, 3)}.items()
+    for name, count in {"sqlite": 3, **dict.fromkeys(SERVERS, 2)}.items()
 }
 ALONE = ("--numprocesses=2", "--dist=worksteal")  # what loads the machine by itself; half of the time it waits
 NEWEST = tuple(name for name in SERVERS if name.startswith("newest-"))  # in make matrix
@@ -51,11 +51,12 @@ def phases(name: str, extra: Sequence[str]) -> list[list[str]]:
     if "-m" in extra:
         return [[*AT_ONCE[name], *extra]]
     if name == "sqlite" or names_paths:
-        chosen, which = extra, ""
+        chosen, which, files_alone = extra, "", extra
     else:
         chosen, which = [*everywhere.targets(), *extra], "everywhere and "
+        files_alone = [*everywhere.files_alone(), *extra]
     at_once = [*AT_ONCE[name], "-m", f"{which}not alone", *chosen]
-    alone = [*ALONE, "-m", f"{which}alone", *chosen]
+    alone = [*ALONE, "-m", f"{which}alone", *files_alone]
     return [at_once, alone] if name == HAS_ALONE else [at_once]
 
 

@@ -1,8 +1,7 @@
 """The project's settings, and an app with models for tests."""
 
 from project.settings import *  # noqa: F403
-from project.settings import INSTALLED_APPS as PROJECT_APPS
-from project.settings import RESOURCEPOOL as PROJECT_TERMS
+from project.settings import INSTALLED_APPS as PROJECT_APPS, RESOURCEPOOL as PROJECT_TERMS
 
 INSTALLED_APPS = [*PROJECT_APPS, "tests.app"]
 

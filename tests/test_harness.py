@@ -297,6 +297,8 @@ def test_what_depends_on_the_database_is_tested_on_each_and_the_rest_once() -> N
         "tests/locale",
     ]
     assert phases("mariadb", ["tests/browser"])[1] == [*ALONE, "-m", "alone", "tests/browser"]
+    assert "tests/browser/test_lists.py" in phases("mariadb", [])[1]
+    assert "tests/db/dialect" not in phases("mariadb", [])[1]
     assert len(phases("sqlite", [])) == len(phases("postgresql", [])) == 1
     assert phases("mariadb", ["-m", "alone"]) == [[*AT_ONCE["mariadb"], "-m", "alone"]]
 

@@ -49,7 +49,7 @@ def test_a_test_that_passes_in_the_second_run_is_named_as_unsteady_and_its_failu
             part, {"DATABASE_URL": "sqlite:///:memory:"}, [*own, "--rootdir", str(tmp_path), *names]
         )
 
-    outcome = run("sqlite", ["--numprocesses=2", str(tmp_path / "test_some.py")])
+    outcome = run("sqlite", ["--numprocesses=1", str(tmp_path / "test_some.py")])
     assert (outcome.passed, outcome.failed, len(outcome.failures)) == (1, 2, 2)
     run_again([outcome], lambda part, names: run(part, [str(tmp_path / name) for name in names]))
 

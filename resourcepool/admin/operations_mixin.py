@@ -31,8 +31,7 @@ from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.labels import join_names
 from resourcepool.operations import Operation
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE
-from resourcepool.translation import gettext_lazy, ngettext_lazy
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext_lazy, gettext_lazy as _, ngettext_lazy
 
 _LOCKED = gettext_lazy("%(count)d unchanged.")
 _UNKNOWN = ngettext_lazy(

@@ -15,8 +15,7 @@ from resourcepool.db.dialect import DbNow, MicrosUntil
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import ensure_row
 from resourcepool.db.threads.sync_async import ASYNC, Mode, never, run_sync
-from resourcepool.elections.models import MAX_NAME, AbstractElection, selector
-from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.elections.models import MAX_NAME, AbstractElection, Election as ElectionRow, selector
 from resourcepool.elections.term import Leader, Term, standbys
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs

@@ -16,8 +16,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import inherited_from, table_of
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 MAX_NAME = 200
 

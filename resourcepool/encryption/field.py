@@ -9,8 +9,7 @@ be decrypted.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Error
-from django.core.checks import Warning as CheckWarning
+from django.core.checks import CheckMessage, Error, Warning as CheckWarning
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute

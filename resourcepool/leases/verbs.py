@@ -50,6 +50,8 @@ def claim(
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
         fence = dialect.run(connection, sql, params, read_fence)
+        if fence == 0:  # MariaDB and MySQL do not send it if the table has a trigger
+            ((fence,),) = dialect.run(connection, "SELECT LAST_INSERT_ID()", (), dialect.all_rows)
         return None if fence is None else Grant(pk, fence, holder, sent_at)
 
     def settle() -> Grant | None:

@@ -26,10 +26,10 @@ from resourcepool.locks.models import (
     AbstractNotification,
     Barrier,
     ConditionWaiter,
+    Lock as LockRow,
     RWLockPermit,
     SemaphorePermit,
 )
-from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import parse_holder
 from resourcepool.signals import EventKind, RowEvent, emit

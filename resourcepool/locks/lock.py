@@ -17,8 +17,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
 from resourcepool.locks.lockable import H, Hold, Lockable, LockLease
-from resourcepool.locks.models import AbstractNamed
-from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.models import AbstractNamed, Lock as LockRow
 from resourcepool.locks.registry import current_owner, is_of_caller
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered

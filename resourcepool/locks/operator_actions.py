@@ -18,8 +18,7 @@ from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.locks.bulk_release import INCARNATION, Held, checked_texts, release_all, revoke_rows
 from resourcepool.locks.conditions.barrier import Barrier
-from resourcepool.locks.models import Barrier as BarrierRow
-from resourcepool.locks.models import SemaphorePermit
+from resourcepool.locks.models import Barrier as BarrierRow, SemaphorePermit
 from resourcepool.locks.registry import parse_holder
 from resourcepool.locks.semaphore import Semaphore
 from resourcepool.signals import EventKind, RowEvent, emit

@@ -24,8 +24,7 @@ from resourcepool.labels import host_name
 from resourcepool.management.arguments import Argument, add
 from resourcepool.management.layout import console, one_line, printable_lines, render_text
 from resourcepool.status.snapshots import as_data
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 # Exit codes as shells report them.
 INTERRUPTED = 130

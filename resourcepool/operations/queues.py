@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from resourcepool.operations.fields import TextField
-from resourcepool.operations.operation import Operation
+from resourcepool.operations.operation import Operation, TextField
 from resourcepool.queues import administration
 from resourcepool.queues.models import MAX_NAME, Queue, QueueGroup, Server
 from resourcepool.status.queues.alarms import stuck_drains
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import missing_server_hint
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import ngettext_lazy
+from resourcepool.translation import gettext_lazy as _, ngettext_lazy
 
 
 @dataclass(frozen=True, kw_only=True)

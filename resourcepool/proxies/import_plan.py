@@ -27,8 +27,7 @@ from resourcepool.proxies.models import Proxy
 from resourcepool.resources.import_rows import CHANGED, NEW, SET, UNCHANGED, Change, RowChange
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status
-from resourcepool.translation import gettext
-from resourcepool.translation import gettext_noop as _
+from resourcepool.translation import gettext, gettext_noop as _
 
 MAX_ROWS_SHOWN = 500
 CHUNK = 5_000  # rows per read

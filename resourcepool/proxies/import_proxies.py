@@ -21,8 +21,7 @@ from resourcepool.proxies.import_file import (
 )
 from resourcepool.proxies.import_plan import ImportResult, apply_plan, make_plan
 from resourcepool.proxies.models import Proxy
-from resourcepool.translation import gettext, ngettext, ngettext_lazy
-from resourcepool.translation import gettext_noop as _
+from resourcepool.translation import gettext, gettext_noop as _, ngettext, ngettext_lazy
 
 # {attribute of ``ImportResult``: the sentence about it}
 NOTES = {

@@ -20,8 +20,7 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import ImportRefused
 from resourcepool.leases.models import LEASE_COLUMNS
 from resourcepool.resources.state import STATE_COLUMNS
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, gettext_noop
+from resourcepool.translation import gettext as _, gettext_lazy, gettext_noop
 
 NEW, CHANGED, UNCHANGED, WRONG = "new", "changed", "unchanged", "wrong"
 LABELS = {

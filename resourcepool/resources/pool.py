@@ -193,7 +193,7 @@ class Pool(PoolSource[M], Generic[M]):
     @async_unsafe(USE_ASYNC)
     def _lease(self, request: Request, wait: bool = True) -> list[ResourceLease[M]]:
         """Claim free rows; if there are too few, wait in line, or return []. Raises like ``acquire``."""
-        claimed = claim(self, request, waits=wait)
+        claimed = claim(self, request, waits=options.flag("wait", wait))
         if isinstance(claimed, list):
             return claimed
         return run_sync(wait_for, self, request, claimed) if wait else []
@@ -209,7 +209,9 @@ class Pool(PoolSource[M], Generic[M]):
     @takes(acquire_options)
     async def aacquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease[M] | None:
         """``acquire`` for asyncio; waiting occupies no thread."""
-        leases = await (acquire if wait else acquire_now)(ASYNC, self, self.request(1, criteria))
+        leases = await (acquire if options.flag("wait", wait) else acquire_now)(
+            ASYNC, self, self.request(1, criteria)
+        )
         return delivered(leases)[0] if leases else None
 
     @overload
@@ -223,7 +225,9 @@ class Pool(PoolSource[M], Generic[M]):
         self, count: int, *, wait: bool = True, **criteria: Any
     ) -> list[ResourceLease[M]] | None:
         """``acquire_many`` for asyncio."""
-        leases = await (acquire if wait else acquire_now)(ASYNC, self, self.request(count, criteria))
+        leases = await (acquire if options.flag("wait", wait) else acquire_now)(
+            ASYNC, self, self.request(count, criteria)
+        )
         return None if leases is None else delivered(leases)
 
     @takes(lease_options)

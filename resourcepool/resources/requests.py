@@ -179,7 +179,7 @@ def check_request(
             on_lost=on_lost,
             is_recorded=pool_options["history"],
         ),
-        allow_in_transaction=bool(given.get("allow_in_transaction", False)),
+        allow_in_transaction=options.flag("allow_in_transaction", given.get("allow_in_transaction", False)),
     )
 
 

@@ -25,8 +25,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.terms import Ending, Grant, Terms, Trust
-from resourcepool.leases.terms import Request as LeaseRequest
+from resourcepool.leases.terms import Ending, Grant, Request as LeaseRequest, Terms, Trust
 from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease

@@ -9,20 +9,18 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption, SecretUnreadable
-from resourcepool.leases.terms import Request as LeaseRequest
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Request as LeaseRequest, Terms
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED_NAMES
 from resourcepool.rest import serializers
-from resourcepool.rest.access import caller, pool_named, pool_of, require
 from resourcepool.rest.grants import Token, detach_and_describe, lease_for, lease_of_token
 from resourcepool.rest.holder_names import holder_name, user_suffix
-from resourcepool.rest.limits import apply_limits, quota
+from resourcepool.rest.limits import apply_limits, quota, wait_slot
+from resourcepool.rest.refusals import caller, pool_named, pool_of, require
 from resourcepool.rest.view import ActionView, View
-from resourcepool.rest.wait_slots import wait_slot
 from resourcepool.signals import is_recorded
 from resourcepool.status.snapshots import as_data
 

@@ -12,11 +12,10 @@ from resourcepool.history.models import Event
 from resourcepool.locks.models import NUMBER_MARK, RWLockPermit, SemaphorePermit
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import EventKind
+from resourcepool.status.alarms import SNOOZED as ALARM
 from resourcepool.status.snapshots import fetch_all
-from resourcepool.status.snoozes import POOL as ALARM
 from resourcepool.status.times import precise_duration
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 # %(what)s: the row; %(holder)s: of its lease; %(who)s: the operator, or the process that caused the event.
 SENTENCES: Mapping[str, Any] = {

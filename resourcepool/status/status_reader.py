@@ -16,8 +16,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.status.badge import WORKING, Badge, Level
 from resourcepool.taskqueue.abstract import existing_names
 from resourcepool.taskqueue.models import MAX_KEY
-from resourcepool.translation import gettext_lazy
-from resourcepool.translation import gettext_noop as _
+from resourcepool.translation import gettext_lazy, gettext_noop as _
 
 MAX_ROWS = 200  # on a page
 RECENT = 60.0  # seconds

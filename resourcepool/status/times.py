@@ -7,8 +7,7 @@ from django.utils import timezone
 
 from resourcepool.db.dialect import from_columns, read_clock
 from resourcepool.history.models import Event
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext as _, gettext_noop
 
 UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext_noop("%d min"), 60))
 HUNDREDTHS, TENTHS = gettext_noop("%.2f s"), gettext_noop("%.1f s")

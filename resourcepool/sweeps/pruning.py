@@ -23,11 +23,8 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.locks.base import UNUSED_AFTER
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
-from resourcepool.locks.channels.models import Subscription
-from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
-from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
+from resourcepool.locks.models import Barrier, ConditionWaiter, Lock as LockRow, RWLockPermit, SemaphorePermit
 from resourcepool.queues import reassignment
 from resourcepool.queues.models import Move, QueueGroup, Server
 from resourcepool.queues.queries import using_of_queues

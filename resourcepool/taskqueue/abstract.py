@@ -22,8 +22,7 @@ from resourcepool.db.rows import batched
 from resourcepool.events import Sentence, SentenceField, sentence_for
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 MAX_OUTCOME = 2_000
 MAX_RETRIES = 1_000

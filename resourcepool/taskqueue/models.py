@@ -19,8 +19,7 @@ from resourcepool.taskqueue.abstract import (
     WorkQuerySet,
 )
 from resourcepool.text import CharField, TextField
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 MAX_KEY = 200
 MAX_TYPE = 100

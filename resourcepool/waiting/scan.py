@@ -8,8 +8,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import Model
 from resourcepool.waiting import assignment, tickets
 from resourcepool.waiting.handover import FIRST_TICKETS
-from resourcepool.waiting.look import TOGETHER
-from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, scan_pause
+from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, TOGETHER, scan_pause
 from resourcepool.waiting.waiter import Waiter
 
 WAITED_LONG = 1.0  # seconds after which waiters of other processes may be nearer
@@ -35,8 +34,8 @@ def _assign(connection: BaseDatabaseWrapper, model: Model, mine: list[Waiter], n
         demand = sum(waiter.request.count for waiter in alike)
         if demand > len(alike) and has_waited_long:
             assignment.reclaim_from_later(connection, model, selector)
-            for waiter in alike if model.line_per_name else ():
-                _restore_rows(connection, waiter)  # their number may have changed meanwhile
+            for waiter in alike:
+                _refuse_impossible(connection, waiter)  # the number of rows may have changed meanwhile
         if has_waited_long or not alike[0].pacing.is_moving(now):
             is_any_near = _is_any_near(connection, model, selector, alike)
             if has_waited_long and not is_any_near:
@@ -47,12 +46,12 @@ def _assign(connection: BaseDatabaseWrapper, model: Model, mine: list[Waiter], n
         if not seen.free:
             assignment.return_due_rows(model, connection.alias)
         if not seen.free and seen.next_in is None and model.line_per_name:
-            _restore_rows(connection, alike[0])
+            _refuse_impossible(connection, alike[0])
     return soonest
 
 
-def _restore_rows(connection: BaseDatabaseWrapper, waiter: Waiter) -> None:
-    """Let the source of ``waiter`` create its rows again: they may have been removed as unused."""
+def _refuse_impossible(connection: BaseDatabaseWrapper, waiter: Waiter) -> None:
+    """Fail a waiter that can never be served; named rows that were removed as unused are created again."""
     try:
         waiter.source.refuse_impossible(connection, waiter.request)
     except BadOption as error:

@@ -145,6 +145,9 @@ class Waiter:
         except Exception as error:  # noqa: BLE001 (for example, no more threads: raised in the caller)
             self.outcome.fail(error)
             return
+        except BaseException:  # a signal handler's, for the thread that polls: this waiter takes another ticket
+            self.clear_ticket()  # because its rows were released
+            raise
         if not self.outcome.serve(leases):
             if self.outcome.leases:
                 for lease in leases:

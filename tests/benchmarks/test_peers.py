@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.peers import beside, measuring
-from benchmarks.peers import workers as peer_workers
+from benchmarks.peers import beside, measuring, workers as peer_workers
 from benchmarks.peers.contestants import ELECTION, LOCK_PEERS, PEERS, QUEUE, WORKER_PEERS, Peer
 from benchmarks.peers.environment import Environment, PeerMissing
 from benchmarks.peers.measuring import PeerFailed

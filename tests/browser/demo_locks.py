@@ -4,8 +4,7 @@ from typing import Any
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import RWLockPermit, SemaphorePermit, Subscription
 from resourcepool.signals import EventKind

@@ -6,8 +6,7 @@ from typing import Any
 
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.elections.models import Election as ElectionRow
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import (
     Barrier,

@@ -94,11 +94,8 @@ def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
     from resourcepool import models as ours
     from resourcepool.elections.models import Election as ElectionRow
-    from resourcepool.locks.channels.models import Channel as ChannelRow
-    from resourcepool.locks.channels.models import Message as MessageRow
-    from resourcepool.locks.models import Barrier as BarrierRow
-    from resourcepool.locks.models import ConditionWaiter
-    from resourcepool.locks.models import Lock as LockRow
+    from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
+    from resourcepool.locks.models import Barrier as BarrierRow, ConditionWaiter, Lock as LockRow
 
     models = (Event, Job, Move, Queue, Server, QueueGroup)
     models += (ElectionRow, ours.Sample, ours.Stream, ours.Task, ours.Ticket)

@@ -1,8 +1,7 @@
 """The project's settings with short terms, and the workers' tables."""
 
 from project.settings import *  # noqa: F403
-from project.settings import INSTALLED_APPS as PROJECT_APPS
-from project.settings import RESOURCEPOOL as PROJECT_TERMS
+from project.settings import INSTALLED_APPS as PROJECT_APPS, RESOURCEPOOL as PROJECT_TERMS
 from tests.chaos.terms import TICKET_TTL, TTL
 from tests.settings import WITHOUT_MIGRATIONS
 

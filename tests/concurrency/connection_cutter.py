@@ -5,8 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.db import connection as default
-from django.db import connections
+from django.db import connection as default, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tests.eventually import closing

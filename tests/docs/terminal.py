@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 DEADLINE = float(os.environ.get("DOCS_DEADLINE", "120"))  # seconds; for what hangs, not for what is slow
+PAUSE = 0.5  # seconds between two tries of a command, for each is a new process
 DONE = "the-command-has-ended"
 # What the tests have instead: their own environment, and the wheel on its path.
 SKIPPED = re.compile(
@@ -112,6 +113,7 @@ class Terminal:
             if "until" not in marks or matches(output, self.shell.printed[self.start :]):
                 break
             assert time.monotonic() < end, self.shell.printed[self.start :]
+            time.sleep(PAUSE)
         if "sample" in marks:
             assert code <= 1, f"{command}: {code}\n{self.shell.printed[self.start :]}"  # 2: no such option
             return

@@ -8,8 +8,7 @@ from django.db import DataError, OperationalError, transaction
 
 from resourcepool import clock, signals
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.history import recorder as recording
-from resourcepool.history import writer
+from resourcepool.history import recorder as recording, writer
 from resourcepool.history.merge import Entry
 from resourcepool.history.recorder import Recorder, write
 from resourcepool.models import Event, Proxy

@@ -10,8 +10,7 @@ from django.db import connection
 
 from resourcepool.db import dialect, transactions
 from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
-from resourcepool.leases import keeper as keeping
-from resourcepool.leases import verbs
+from resourcepool.leases import keeper as keeping, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import Terms
 from tests.app.models import Bare

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.leases import keeper as keeping
-from resourcepool.leases import verbs
+from resourcepool.leases import keeper as keeping, verbs
 from resourcepool.models import Proxy
 from tests.app.rows import new
 from tests.committed import Clock

@@ -7,8 +7,7 @@ import re
 from django.test import Client
 
 from tests.locale.test_commands import CHINESE, parser_of
-from tests.locale.test_pages import CHINESE as ASKED
-from tests.locale.test_pages import said
+from tests.locale.test_pages import CHINESE as ASKED, said
 
 # What is English on every page: rows' names, and words that Chinese texts have, too.
 USUAL = {

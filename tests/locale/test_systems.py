@@ -11,8 +11,7 @@ from tests.admin.conftest import sign_in
 from tests.locale.reading import content, helps_without_chinese, in_english, panel
 from tests.locale.scenes import SCENES, Scene
 from tests.locale.test_commands import CHINESE, chinese
-from tests.locale.test_pages import CHINESE as ASKED
-from tests.locale.test_pages import said
+from tests.locale.test_pages import CHINESE as ASKED, said
 from tests.management.command_runner import run
 
 __all__ = ["chinese"]

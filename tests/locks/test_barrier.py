@@ -10,8 +10,7 @@ from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnava
 from resourcepool.locks import Barrier, Condition, Lock
 from resourcepool.locks.conditions import barrier as barriers
 from resourcepool.locks.operator_actions import remove_barriers, revoke
-from resourcepool.models import Barrier as BarrierRow
-from resourcepool.models import ConditionWaiter, Ticket
+from resourcepool.models import Barrier as BarrierRow, ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import busy_for
 from tests.concurrency.connection_cutter import wired

@@ -13,8 +13,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit, Ticket
-from resourcepool.waiting import handover, tickets
-from resourcepool.waiting import release as releases
+from resourcepool.waiting import handover, release as releases, tickets
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import give_several, release_many

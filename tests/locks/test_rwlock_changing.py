@@ -9,8 +9,7 @@ from resourcepool.exceptions import (
     NotHeld,
     UpgradeConflict,
 )
-from resourcepool.locks import Hold, RWLock
-from resourcepool.locks import rwlock_sides as rwlock
+from resourcepool.locks import Hold, RWLock, rwlock_sides as rwlock
 from resourcepool.locks.rwlock_sides import RWHold
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal

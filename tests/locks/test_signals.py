@@ -13,8 +13,14 @@ import pytest
 from resourcepool.db.dialect import DbNow
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Barrier as BarrierRow
-from resourcepool.models import ConditionWaiter, RWLockPermit, SemaphorePermit, Subscription, Ticket
+from resourcepool.models import (
+    Barrier as BarrierRow,
+    ConditionWaiter,
+    RWLockPermit,
+    SemaphorePermit,
+    Subscription,
+    Ticket,
+)
 from tests.eventually import eventually
 from tests.spawned import Child, Spawner
 

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.management.commands import resourcepool_channels as command
 from resourcepool.models import Subscription
 from tests.committed import *  # noqa: F403 (fixtures)

@@ -5,8 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from resourcepool.db.dialect import DbLater, DbNow
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message
 from resourcepool.models import (
     Bucket,
     Dispenser,

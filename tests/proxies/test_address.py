@@ -1,8 +1,7 @@
 """The forms of an address; errors never show its password."""
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from resourcepool.proxies.fields import BadField
 from resourcepool.proxies.formats import address

@@ -1,8 +1,7 @@
 """Validation of the fields of an imported proxy."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from resourcepool.models import Proxy
 from resourcepool.proxies import fields

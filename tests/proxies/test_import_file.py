@@ -3,8 +3,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.import_file import MAX_BAD_LINES, MAX_BAD_LINES_KEPT, ParsedFile, read

@@ -1,5 +1,6 @@
 """Options out of range are refused before any statement, with name, value and allowed values."""
 
+import asyncio
 import datetime
 from typing import Any
 
@@ -29,6 +30,7 @@ WRONG: list[tuple[str, Any, str]] = [
     *(("holder", value, "one line of text, 1 to 200 printable characters") for value in ("", "x" * 201, 7)),
     ("holder", "a\nb", "one line of text, 1 to 200 printable characters; U+000A is not printable"),
     ("on_lost", "tell me", "a plain function that takes the lease"),
+    *(("allow_in_transaction", value, "True or False") for value in ("no", 1, None)),
 ]
 
 
@@ -48,6 +50,19 @@ def test_is_refused_by_name_value_and_what_is_allowed(
         assert str(caught.value) == f"{name}={shown} is not allowed: it must be {allowed}"
         assert isinstance(caught.value, ValueError)
         assert isinstance(caught.value, ResourcePoolError)
+    assert statements == []
+
+
+@pytest.mark.parametrize("wait", [None, 0, "False"])
+def test_wait_is_true_or_false(wait: Any, statements: list[Statement]) -> None:
+    for acquire in (
+        lambda: Proxy.pool.acquire(wait=wait),
+        lambda: Proxy.pool.acquire_many(2, wait=wait),
+        lambda: asyncio.run(Proxy.pool.aacquire(wait=wait)),  # type: ignore[arg-type]
+        lambda: asyncio.run(Proxy.pool.aacquire_many(2, wait=wait)),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(BadOption, match=r"^wait=.* is not allowed: it must be True or False$"):
+            acquire()
     assert statements == []
 
 

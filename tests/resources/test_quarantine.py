@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased

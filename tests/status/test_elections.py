@@ -3,8 +3,7 @@
 import pytest
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.elections.models import Election as ElectionRow
-from resourcepool.elections.models import selector
+from resourcepool.elections.models import Election as ElectionRow, selector
 from resourcepool.status.elections import ELECTIONS
 from tests.app.rows import change, expire, granted, new
 from tests.waiting.threads import ticket

@@ -8,8 +8,7 @@ from django.db import connection, transaction
 
 from resourcepool.clock import monotonic
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import assignment, handover
-from resourcepool.waiting import lease as leases
+from resourcepool.waiting import assignment, handover, lease as leases
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import give_to_first_match

@@ -1,9 +1,10 @@
-"""Tickets that are locked by another transaction do not block a release."""
+"""Tickets that are locked by another transaction do not block a release, and the other way round."""
 
 import contextlib
 from collections.abc import Iterator
 
 import pytest
+from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.clock import monotonic
@@ -11,6 +12,8 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import pacing_of
 from tests.app.rows import columns, granted, new
+from tests.eventually import InBackground, eventually
+from tests.locking import locked
 from tests.waiting.handover_helpers import US, release
 from tests.waiting.threads import given, ticket
 
@@ -49,3 +52,26 @@ class TestALockedTicket:
         with locked_by(other, locked):
             assert release(row, fence)
         assert columns(row)["holder"] == ""
+
+
+@pytest.mark.only("postgresql")  # the others lock the row first by themselves
+def test_a_release_that_waits_for_its_row_locks_no_ticket() -> None:
+    """Otherwise the process of that ticket could not renew its own until then."""
+    row = new(Proxy)
+    fence, first = granted(row).fence, ticket(Proxy)
+    pacing_of(pool_name(Proxy), "default").awaited_until = monotonic() + 60
+    with locked(row):
+        releasing = InBackground(release, row, fence)
+        eventually(waits_for_a_lock)
+        with transaction.atomic():
+            assert list(Ticket.objects.select_for_update(nowait=True)) == [first]
+    assert releasing.result()
+    assert given(first) == [(row.pk, 2)]
+
+
+def waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'WITH %line%'"
+        )
+        return cursor.fetchone() is not None

@@ -6,8 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.db import dialect
 from resourcepool.models import Proxy
-from resourcepool.waiting import handover
-from resourcepool.waiting import release as releases
+from resourcepool.waiting import handover, release as releases
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import EMPTY_FOR, SHORTEST, Pacing, pacing_of
 from resourcepool.waiting.poll import Poller

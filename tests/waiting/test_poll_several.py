@@ -3,6 +3,7 @@
 import pytest
 
 from resourcepool.db.dialect import DbLater
+from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
 from resourcepool.waiting.poll import Poller
@@ -10,7 +11,7 @@ from tests.app.rows import busy_for, change, columns, hold, lasts, several, stea
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
 from tests.waiting.loop_turns import TICKET_TTL, join, leases, look, of, then
-from tests.waiting.threads import given
+from tests.waiting.threads import given, ticket
 
 
 class TestSeveral:
@@ -65,6 +66,19 @@ class TestSeveral:
             process_clock.advance(0.5)
         assert {lease.pk for lease in leases(urgent)} == {row.pk for row in rows}
         assert not usual.is_done
+
+    def test_of_which_one_is_retired_meanwhile_are_refused(self, line: Poller, process_clock: Clock) -> None:
+        """It would keep the others from everybody until its timeout."""
+        rows = several(Proxy, 2)
+        held, waiter, behind = [hold(row) for row in rows], join(line, count=2), ticket(Proxy)
+        held[0].release()
+        Proxy.objects.filter(pk=rows[1].pk).retire()
+        process_clock.advance(2)
+        look(line)
+        with pytest.raises(BadOption, match=r"^count=2 is not allowed: it must be at most 1, "):
+            leases(waiter)
+        look(line)
+        assert given(behind) == [(rows[0].pk, 3)]
 
     def test_given_while_it_leaves_are_released(self, line: Poller, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another row arrives after the check of the ticket, before the ticket is removed."""

@@ -1,5 +1,7 @@
 """How long a served waiter trusts the row that it was given."""
 
+from typing import Any
+
 import pytest
 
 from resourcepool.db.dialect import DbLater
@@ -8,7 +10,7 @@ from resourcepool.models import Proxy
 from resourcepool.waiting import tickets
 from resourcepool.waiting.poll import Poller
 from tests import running
-from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, steal
+from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, steal
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
 from tests.waiting.loop_turns import TICKET_TTL, join, leases, look, of, then
@@ -105,3 +107,24 @@ class TestTrust:
             process_clock.advance(0.5)
         assert leases(waiter)[0].fence == 4
         leases(waiter)[0].ensure_held()
+
+
+def test_of_a_row_that_an_interruption_released_does_not_begin(
+    line: Poller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while one thread makes the handle for another thread's waiter."""
+    row = new(Proxy)
+    held, waiter = hold(row), join(line)
+    held.release()
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(Proxy.pool), "handle", interrupted)
+        look(line)
+    assert granted(row).fence == 4, "another process has it"
+    look(line)
+    assert not waiter.is_done
+    look(line)
+    assert in_line() == ["me"]

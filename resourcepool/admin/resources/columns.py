@@ -12,10 +12,9 @@ from resourcepool.admin.columns import countdown, joined, lines
 from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
 from resourcepool.status.badge import resource_badge
-from resourcepool.status.holders import acquisitions, changes_of_status, host_and_pid, renewal
+from resourcepool.status.resources.holders import acquisitions, changes_of_status, host_and_pid, renewal
 from resourcepool.status.times import duration, format_short_datetime
-from resourcepool.translation import gettext
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _
 
 MAX_UNBROKEN = 48  # characters of a key and a name that is never broken
 

@@ -25,8 +25,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
 from resourcepool.proxies.models import Proxy
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_FILE_BYTES = 1_000_000  # encrypted, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 PLAN_SECONDS = 3_600  # between the plan and the confirmation

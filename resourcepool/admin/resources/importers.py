@@ -21,8 +21,7 @@ from resourcepool.resources.import_rows import (
     import_columns,
     make_row_plan,
 )
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext_lazy
 
 MAX_ROWS_SHOWN = 500
 UPDATE = gettext_lazy("Update existing rows with the values in the file")

@@ -84,8 +84,11 @@ class PostgreSQL(Dialect):
         return f"WITH line AS ({line}), {rest}, {more}, (SELECT COUNT(*) FROM line)"  # noqa: S608 (quoted names)
 
     def change_row_and_first_ticket(self, row: RowUpdate, ticket: RowUpdate, first: str) -> str | None:
+        # The row is locked first: a ticket that was locked while this waits for the row would block its whole process.
+        first = first.replace(" WHERE ", " WHERE EXISTS (SELECT 1 FROM held) AND ", 1)
         return (
-            f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)
+            f"WITH held AS (SELECT 1 FROM {row.table} WHERE {row.where} FOR UPDATE), "  # noqa: S608 (quoted names)
+            f"chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "
             f"given AS (UPDATE {row.table} SET {row.assignments()} FROM chosen AS {ticket.table} "
             f"WHERE {row.where} RETURNING {ticket.table}.{ticket.pk} AS pk) "
             f"UPDATE {ticket.table} SET {ticket.assignments()} FROM given "

@@ -10,8 +10,12 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.threads.sync_async import for_asyncio
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.leases.terms import MIN_TTL
-from resourcepool.locks.channels.models import KEEP_MESSAGES, KEEP_SECONDS, MAX_KEPT_MESSAGES
-from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import (
+    KEEP_MESSAGES,
+    KEEP_SECONDS,
+    MAX_KEPT_MESSAGES,
+    Channel as ChannelRow,
+)
 from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.channels.publication import MAX_MESSAGES_AT_ONCE, Publication, checked_payloads
 from resourcepool.locks.channels.subscriber import Subscriber

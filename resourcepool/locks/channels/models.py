@@ -19,8 +19,7 @@ from resourcepool.locks.models import MAX_NAME
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.text import CharField, TextField
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 KEEP_SECONDS = 7 * DAY  # seconds
 KEEP_MESSAGES = 100_000

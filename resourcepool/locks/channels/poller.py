@@ -19,8 +19,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
 from resourcepool.db.threads.daemon import per_process
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow, Subscription
 
 PAUSES = (0.01, 0.1, 0.5)  # shortest (s); share of the time since the last new message; longest (s)
 OUTAGE = 1.0  # seconds between polls while the database is unavailable

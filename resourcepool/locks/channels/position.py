@@ -18,8 +18,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.threads.sync_async import for_asyncio
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.channels.poller import WaitingSubscriber
 from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
 

@@ -17,9 +17,7 @@ from resourcepool.db.rows import batches, ensure_row
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.leases.terms import default_holder
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
-from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
 from resourcepool.translation import gettext_noop as _
 
 BATCH = 100  # messages in one statement

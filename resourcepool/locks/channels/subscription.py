@@ -21,9 +21,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Grant, Request, Terms, default_holder
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
-from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
 from resourcepool.locks.channels.publication import ensure_channel
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.translation import gettext_noop as _

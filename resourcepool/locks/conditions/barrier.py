@@ -19,8 +19,7 @@ from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLeases, NotificationSource, consume
-from resourcepool.locks.models import MAX_NAME
-from resourcepool.locks.models import Barrier as BarrierRow
+from resourcepool.locks.models import MAX_NAME, Barrier as BarrierRow
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_quietly

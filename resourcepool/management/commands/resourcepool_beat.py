@@ -6,8 +6,7 @@ from resourcepool.management.arguments import Argument, flag
 from resourcepool.management.base import OperatorCommand
 from resourcepool.sweeps import schedule
 from resourcepool.sweeps.schedule import EntryAction, InstalledEntry
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 TEXTS = {
     EntryAction.ADD: gettext_lazy("+ %(name)s: every %(every)d s"),

@@ -17,8 +17,7 @@ from resourcepool.resources.registry import resource_model, select_resources
 from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.state import Verdict
 from resourcepool.sweeps.sweep import check_pool
-from resourcepool.translation import gettext, gettext_lazy
-from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext, gettext as _, gettext_lazy
 
 BROKEN = 2  # exit code
 BUSY = 3

@@ -15,8 +15,7 @@ from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_file import COMMITTING
 from resourcepool.proxies.import_plan import ImportResult
 from resourcepool.proxies.import_proxies import BadLines, format_bad_lines, import_proxies, notes, summary
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 
 class Command(OperatorCommand):

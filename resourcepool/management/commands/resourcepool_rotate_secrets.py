@@ -8,8 +8,7 @@ from resourcepool.encryption.rotation import rotate_secrets
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.base import OperatorCommand
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 
 class Command(OperatorCommand):

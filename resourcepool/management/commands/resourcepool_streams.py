@@ -15,10 +15,9 @@ from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import DISCARD, RETRY
 from resourcepool.options import duration_text
-from resourcepool.status.systems.streams import SYSTEM
+from resourcepool.status.work.streams import SYSTEM
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "max_crashes", "lanes"), int),

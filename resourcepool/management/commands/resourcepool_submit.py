@@ -10,8 +10,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import Argument, arg, parse_json
 from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue import submit
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 EXAMPLES = {True: "2026-12-01T02:00:00+00:00", False: "2026-12-01T02:00:00"}
 

@@ -13,8 +13,7 @@ from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable_lines
 from resourcepool.sweeps import sweep as sweeps
-from resourcepool.translation import gettext, gettext_lazy
-from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext, gettext as _, gettext_lazy
 
 JOBS = ((SWEEP, sweeps.sweep), (STATISTICS, sweeps.refresh_statistics), (PRUNE, sweeps.prune))
 

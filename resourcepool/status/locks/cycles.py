@@ -12,8 +12,7 @@ from resourcepool.status.locks.kinds import LockKind, kind_and_name, waiting
 from resourcepool.status.locks.lock_status import HELD, LockStatus
 from resourcepool.status.locks.wait_graph import Claim, Name, Owner, WaitCycle, wait_cycles
 from resourcepool.status.snapshots import Since, fetch_all
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy
+from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_WAITERS_READ = 10_000
 MAX_HOLDERS_READ = 10_000  # per kind

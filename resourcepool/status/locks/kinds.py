@@ -15,10 +15,10 @@ from resourcepool.locks.models import (
     AbstractPermit,
     Barrier,
     ConditionWaiter,
+    Lock as LockRow,
     RWLockPermit,
     SemaphorePermit,
 )
-from resourcepool.locks.models import Lock as LockRow
 from resourcepool.status.alarm import lock_label
 from resourcepool.waiting.models import Ticket, pool_name
 

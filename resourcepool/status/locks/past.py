@@ -1,12 +1,13 @@
 """Since when locks are held, and who held them before: from the history, where it has these grants."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import router
+
 from resourcepool.history.models import Event
 from resourcepool.signals import EventKind, is_recorded
-from resourcepool.status.holders import acquisitions
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.snapshots import fetch_all
 
@@ -40,10 +41,11 @@ def held_for(kind: LockKind, keys: Mapping[str, int]) -> dict[str, float]:
     """
     if not keys or not is_recorded(kind.model):
         return {}
-    grants: Any = keys.items()
+    fences = keys
     if kind.has_permits:
-        grants = fetch_all(kind.rows().filter(pk__in=keys).values_list("pk", "fence"))
-    return {row: event.age for (row, _fence), event in acquisitions(kind.model, list(grants)).items()}
+        fences = dict(fetch_all(kind.rows().filter(pk__in=keys).values_list("pk", "fence")))
+    begun = _events(kind, fences, set(fences.values())).filter(what=EventKind.ACQUIRED)
+    return {event.row: event.age for event in fetch_all(begun) if event.fence == fences[event.row]}
 
 
 def held_before(kind: LockKind, names: Mapping[str, tuple[int, bool]]) -> dict[str, Before]:
@@ -58,14 +60,14 @@ def held_before(kind: LockKind, names: Mapping[str, tuple[int, bool]]) -> dict[s
     fences = {
         name: {fence - 2, fence - 1} if held else {fence - 1, fence} for name, (fence, held) in names.items()
     }
-    events = Event.objects.with_age().filter(
-        pool=kind.model._meta.label_lower,
-        row__in=fences,
-        fence__in=set().union(*fences.values()),
-        what__in=GRANTS,
-    )
+    events = _events(kind, fences, set().union(*fences.values())).filter(what__in=GRANTS)
     return {
         event.row: Before(event.holder, EventKind(event.what), event.age)
         for event in fetch_all(events.order_by("fence", "pk"))
         if event.fence in fences[event.row]
     }
+
+
+def _events(kind: LockKind, rows: Iterable[str], fences: Iterable[int]) -> Any:
+    events = Event.objects.using(router.db_for_read(Event)).with_age()
+    return events.filter(pool=kind.model._meta.label_lower, row__in=list(rows), fence__in=fences)

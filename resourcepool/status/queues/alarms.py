@@ -11,8 +11,7 @@ from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.times import duration
 from resourcepool.text import printable
-from resourcepool.translation import gettext as _
-from resourcepool.translation import ngettext
+from resourcepool.translation import gettext as _, ngettext
 
 IDLE_HEARTBEATS = 10  # a server may have no queue, or ask for no work, for this long
 LATE_HEARTBEATS = 2  # other servers act on overdue changes within this time
@@ -79,18 +78,10 @@ def _stalled(status: QueueGroupStatus) -> Iterator[Alarm]:
             " ended or hangs. Its heartbeat continues, so no other server takes over; restart it.",
             worst.queues,
         )
-    limit = duration(_stalled_after(status, worst.in_hand))
-    values = {"ago": duration(worst.last_activity or 0.0), "within": limit}
-    count = worst.in_hand or worst.queues
-    yield _alarm(
-        AlarmKind.STALLED,
-        status,
-        text,
-        about_row(Server, worst.pk),
-        server=printable(worst),
-        count=count,
-        **values,
-    )
+    limit = _stalled_after(status, worst.in_hand)
+    spans = {"ago": duration(worst.last_activity or 0.0), "within": duration(limit)}
+    values = {"server": printable(worst), "count": worst.in_hand or worst.queues, **spans}
+    yield _alarm(AlarmKind.STALLED, status, text, about_row(Server, worst.pk), **values)
 
 
 def is_stalled(
@@ -120,17 +111,9 @@ def _overdue_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
         worst.asked_for,
     )
     limit = takeover_after(status.handover_timeout, worst.ttl)
-    values = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
-    count = worst.asked_for
-    yield _alarm(
-        AlarmKind.DRAIN_OVERDUE,
-        status,
-        text,
-        about_row(Server, worst.pk),
-        server=printable(worst),
-        count=count,
-        **values,
-    )
+    spans = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
+    values = {"server": printable(worst), "count": worst.asked_for, **spans}
+    yield _alarm(AlarmKind.DRAIN_OVERDUE, status, text, about_row(Server, worst.pk), **values)
 
 
 def stuck_drains(status: QueueGroupStatus) -> Iterator[Alarm]:

@@ -21,8 +21,7 @@ from resourcepool.taskqueue.abstract import (
     WorkQuerySet,
 )
 from resourcepool.text import CharField
-from resourcepool.translation import gettext_lazy as _
-from resourcepool.translation import gettext_noop
+from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 MAX_KEY = 200
 

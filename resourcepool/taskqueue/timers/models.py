@@ -24,8 +24,7 @@ from resourcepool.taskqueue.abstract import (
     WorkQuerySet,
 )
 from resourcepool.text import CharField, TextField
-from resourcepool.translation import gettext, gettext_noop
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 
 MAX_NAME = 200
 MAX_TOPIC = 100

@@ -19,8 +19,7 @@ from resourcepool.db.dialect.statement import ANY_ROW
 from resourcepool.history.leaks import open_leaks
 from resourcepool.leases import free_rows
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import (
     Dispenser,
@@ -38,9 +37,9 @@ from resourcepool.models import (
     TimerNode,
     Topic,
 )
-from resourcepool.status.activity import ChartRange, recent_events, trends
-from resourcepool.status.channels import CHANNELS
+from resourcepool.status.locks.channels import CHANNELS
 from resourcepool.status.queues.problems import flapping_of
+from resourcepool.status.resources.activity import ChartRange, recent_events, trends
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.status.work.timers import MAX_COUNTED, TOPICS

@@ -58,6 +58,9 @@ def test_one_that_has_ended_is_started_again(work: Work, caplog: pytest.LogCaptu
     assert "resourcepool-test failed" in caplog.text
 
 
+# Interrupted, ``Thread.start`` may release the lock that the new thread has just taken for its own ``Event.set``: then
+# that thread ends with an error, which Python prints, and a moment later than it looks alive.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("then", ["see to it again", "raise"])
 def test_there_is_one_thread_wherever_a_signal_handler_comes_in(then: str) -> None:
     daemons: list[tuple[Daemon, Work]] = []
@@ -69,14 +72,16 @@ def test_there_is_one_thread_wherever_a_signal_handler_comes_in(then: str) -> No
     def again() -> None:
         daemons[-1][0].ensure_started()
 
+    def runs() -> bool:
+        again()  # as each use does
+        return daemons[-1][0].is_running
+
     asked: dict[str, Any] = {} if then == "raise" else {"handler": again}
     places = at_each_line(again, prepare, files=[*FILES, "/threading.py"], since=(), **asked)
     count = 0
     for count, place in enumerate(places, 1):  # noqa: B007
-        daemon, work = daemons[-1]
-        daemon.ensure_started()
-        eventually(lambda daemon=daemon: daemon.is_running, because=lambda place=place: place)  # type: ignore[misc]
-        assert daemon.is_healthy
+        eventually(runs, because=lambda place=place: place)  # type: ignore[misc]
+        assert daemons[-1][0].is_healthy
     assert count > 10
     eventually(lambda: all(work.most for _, work in daemons))  # a thread that runs may not work yet
     for _, work in daemons:

@@ -3,8 +3,7 @@
 from typing import Any
 
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.channels.subscriber import Subscriber
 from resourcepool.models import Subscription
 

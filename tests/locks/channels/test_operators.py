@@ -7,8 +7,7 @@ from resourcepool.exceptions import LeaseLost, MessagesMissed
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Subscription
 from resourcepool.signals import subscription_missed
 from resourcepool.sweeps.pruning import prune_channels

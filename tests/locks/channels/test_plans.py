@@ -12,16 +12,14 @@ from django.utils import timezone
 from resourcepool.db.inspection import inspector
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import poller
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.channels.poller import Poller, pollers
 from resourcepool.locks.channels.publication import Publication
 from resourcepool.models import Subscription
 from resourcepool.safety.doctor import judge_plan
-from resourcepool.status.channels import channels
+from resourcepool.status.locks.channels import channels
 from resourcepool.sweeps.pruning import prune_channels
-from tests.locks.channels.reading import all_of, kept
-from tests.locks.channels.reading import channel_row as channel
+from tests.locks.channels.reading import all_of, channel_row as channel, kept
 
 CHANNELS, EACH, SUBSCRIPTIONS = 10, 200, 40
 TABLES = {model._meta.db_table for model in (ChannelRow, MessageRow, Subscription)}

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from resourcepool.db.rows import LENGTH, batches
 from resourcepool.exceptions import BadOption, ChannelFull

@@ -7,8 +7,7 @@ from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import subscription
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Subscription
 from tests.aliases import alias
 from tests.eventually import InBackground

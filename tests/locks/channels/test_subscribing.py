@@ -17,8 +17,7 @@ from resourcepool.exceptions import (
 )
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import position
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.channels.poller import Poller, WaitingSubscriber, pollers
 from resourcepool.models import Subscription
 from tests.committed import Statement

@@ -3,8 +3,7 @@
 from collections import Counter
 from itertools import combinations
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from resourcepool.status.locks.wait_graph import Claim, Name, Owner, WaitCycle, deadlocked, wait_cycles
 

@@ -11,8 +11,7 @@ from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running_task import GivenBack
-from resourcepool.taskqueue.timers import TimerRunner, claims, due_timers, nodes
-from resourcepool.taskqueue.timers import runner as runners
+from resourcepool.taskqueue.timers import TimerRunner, claims, due_timers, nodes, runner as runners
 from resourcepool.taskqueue.timers.handlers import find as handling_of
 from resourcepool.taskqueue.worker_loop import WorkerLoop
 from tests.eventually import InBackground, eventually

@@ -6,8 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from tests.chaos.models import Step
 from tests.concurrency.evidence import Event
 from tests.locks.channels.proof.judge import Effect, Kept, examine
