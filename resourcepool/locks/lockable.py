@@ -14,7 +14,6 @@ from asgiref.sync import iscoroutinefunction
 from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, ResourcePoolError
 from resourcepool.leases.lease import Lease
-from resourcepool.locks.models import AbstractNamed
 from resourcepool.locks.registry import has_ended
 from resourcepool.options import Seconds
 from resourcepool.signals import EventKind
@@ -36,7 +35,6 @@ class LockLease(Lease):
         is_of_owner: only the thread or task that acquired it can release it.
     """
 
-    model: type[AbstractNamed]
     _next_in_line: ClassVar[Any] = release
     is_of_owner: ClassVar[bool] = True
 
@@ -51,7 +49,8 @@ class LockLease(Lease):
         self._stop_renewing()
 
     def _emits(self, kind: EventKind) -> bool:
-        return kind is EventKind.LOST or self.model.emits_grants
+        model: Any = self.model
+        return kind is EventKind.LOST or model.emits_grants
 
 
 class Released:

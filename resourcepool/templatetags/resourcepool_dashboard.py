@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from resourcepool.events import localized
 from resourcepool.queues.models import Move
+from resourcepool.status.badge import Badge
 from resourcepool.status.locks.cycles import lock_badge
 from resourcepool.status.locks.summary import first_holders, past_text
 from resourcepool.status.system import SEPARATOR, STATUS, Figure, figure_text, number
@@ -50,7 +51,8 @@ def link(address: str, text: object, id: str) -> SafeString:  # noqa: A002 (the 
 def cell(figure: Figure, row: Any) -> SafeString:
     """Return a figure of the status of a row of a panel, its first number linked to its list."""
     if figure is STATUS:
-        return row.status.badge.html
+        badge: Badge = row.status.badge
+        return badge.html
     text = figure_text(figure, row.status)
     if figure.rows is None:
         return format_html("{}", text)
