@@ -51,7 +51,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 
     kind: ClassVar[LockKind]
     list_display = ("name", "status_badge", "held_by", "waiting", "highest_fence")
-    fields: Any = ("name", "status_badge", "holders", "line", "wait_cycles", "highest_fence")
+    fields: ClassVar[Any] = ("name", "status_badge", "holders", "line", "wait_cycles", "highest_fence")
     list_filter = (StatusFilter,)
     search_fields = ("name__begins",)
     search_help_text = _("Start of the name (case-sensitive).")

@@ -214,7 +214,7 @@ def statuses_of(chosen: Sequence[KindAndName], holders: int = HOLDERS_ON_PAGE) -
         found = fetch_all(_holders(kind, rows, holders))
         held_since = held_for(kind, {key: fence for key, _name, _holder, _permits, fence, _left in found})
         for key, name, *held in found:
-            held_of[kind, name].append(LockHolder(*held, False, held_since.get(key)))
+            held_of[kind, name].append(replace(LockHolder(*held), held=held_since.get(key)))
     pools = [kind.ticket_pool(name) for kind, name in chosen]
     tickets = Ticket.objects.using(using()).waiting().filter(pool__in=pools).values("pool").order_by()
     counted = tickets.annotate(waiters=Count("pk"), longest_wait=Since(Min("asked_at")))
