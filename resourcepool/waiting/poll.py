@@ -386,11 +386,11 @@ def remove_all() -> None:
     """Remove the tickets of all waiters of this process, at its end."""
     with own_connections():
         for poller in list(_pollers.values()):
+            count = len(poller.waiters) + len(poller.used)
             try:
                 poller.remove(list(poller.waiters))
                 poller.remove_used()
             except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-                count = len(poller.waiters) + len(poller.used)
                 logger.warning("%d tickets not removed at exit; they will expire: %s", count, error)
 
 
