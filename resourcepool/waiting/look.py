@@ -13,7 +13,7 @@ from resourcepool.leases.terms import Grant, margin
 from resourcepool.waiting import tickets
 from resourcepool.waiting.pacing import FIRST_IN_LINE
 from resourcepool.waiting.release import release
-from resourcepool.waiting.tickets import TicketState
+from resourcepool.waiting.tickets import NewTicket, TicketState
 from resourcepool.waiting.waiter import Waiter
 
 TOGETHER = 0.005  # seconds: looks that are due within this time are one statement
@@ -34,15 +34,16 @@ def look(
         DatabaseUnavailable: waiters that were not yielded are unchanged.
     """
     sent_at = monotonic()
-    states = tickets.look(connection, [waiter.ticket.pk for waiter in waiters if waiter.ticket])
+    states = tickets.look(connection, [ticket.pk for waiter in waiters if (ticket := waiter.ticket)])
     for waiter in waiters:
-        seen = states.get(waiter.ticket.pk) if waiter.ticket else None
-        if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):
+        ticket = waiter.ticket
+        seen = states.get(ticket.pk) if ticket else None
+        if ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):
             waiter.clear_ticket()
         elif seen.is_waiting:
             waiter.holds, waiter.db_error = waiter.rows_of(seen), None
             waiter.set_next_look(sent_at)
-        elif grants := _grants(connection, waiter, seen, sent_at, was_woken=waiter.ticket.pk in noticed):
+        elif grants := _grants(connection, waiter, ticket, seen, sent_at, was_woken=ticket.pk in noticed):
             yield waiter, grants
         else:
             pass_on(connection, waiter, seen)
@@ -50,8 +51,8 @@ def look(
 
 def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState) -> None:
     """Give the rows of this ticket to the next in line, and remove the ticket."""
-    if waiter.ticket is not None:
-        pk = waiter.ticket.pk
+    if (ticket := waiter.ticket) is not None:
+        pk = ticket.pk
         while not tickets.leave(connection, [pk], seen.fence) and (now := tickets.look(connection, [pk])):
             seen = now[pk]  # it was given another row meanwhile
     for pk, fence in waiter.rows_of(seen):
@@ -60,20 +61,25 @@ def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState) 
 
 
 def _grants(
-    connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState, sent_at: float, *, was_woken: bool
+    connection: BaseDatabaseWrapper,
+    waiter: Waiter,
+    ticket: NewTicket,
+    seen: TicketState,
+    sent_at: float,
+    *,
+    was_woken: bool,
 ) -> list[Grant] | None:
     """Return the grants, or None if they may have expired before this look.
 
     Trust begins when the look was sent, and lasts for the time left by the database's clock: this process cannot know
     when the rows were given. That may be before the previous look, if the commit came later.
     """
-    assert waiter.ticket is not None  # noqa: S101 (for the type checker)
     rows, now = waiter.rows_of(seen), monotonic()
     if len(rows) == 1:
         if now >= sent_at + seen.left - margin(seen.left):
             return None
-        given_at = sent_at + seen.left - waiter.ticket.grant_seconds
-        waiter.pacing.given(waiter.ticket.pk, given_at)
+        given_at = sent_at + seen.left - ticket.grant_seconds
+        waiter.pacing.given(ticket.pk, given_at)
         waiter.pacing.served(given_at - waiter.began, now, was_woken=was_woken)
         return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
     # The rows were given at different times: one renewal confirms all of them.
@@ -91,9 +97,9 @@ def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: f
         return waiters if waiters[0].ticket else ()
     chosen, seen = list[Waiter](), Counter[str]()
     for waiter in sorted(waiters, key=PLACE):
-        if waiter.ticket is None:
+        if (ticket := waiter.ticket) is None:
             continue  # it has just joined
-        is_due = waiter.next_look <= due_until or waiter.ticket.pk in noticed
+        is_due = waiter.next_look <= due_until or ticket.pk in noticed
         if seen[waiter.line] < FIRST_IN_LINE or (is_due and not waiter.model.line_per_name):
             chosen.append(waiter)
         seen[waiter.line] += 1

@@ -111,8 +111,7 @@ class Poller:
     def join(self, waiter: Waiter, wake: Callable[[], None] | None = None) -> None:
         """Serve ``waiter``, whose ``outcome`` is set then; ``wake``: wakes its thread, which may take turns."""
         _leave_at_exit()
-        if waiter.ticket is not None:
-            self.expect(waiter)
+        self.expect(waiter)
         self.waiters[waiter] = None
         if wake is not None:
             self._threads[waiter] = wake
@@ -130,8 +129,8 @@ class Poller:
 
     def expect(self, waiter: Waiter) -> None:
         """Look at the ticket of this waiter when notified that it was given a row."""
-        assert waiter.ticket is not None  # noqa: S101 (for the type checker)
-        hints.expect(self.using, waiter.ticket.pk, partial(self._notice, waiter.ticket.pk))
+        if (ticket := waiter.ticket) is not None:
+            hints.expect(self.using, ticket.pk, partial(self._notice, ticket.pk))
 
     def wake(self) -> None:
         """Wake the thread that takes turns."""
@@ -244,9 +243,9 @@ class Poller:
     def use(self, waiter: Waiter) -> None:
         """Note that this waiter was served; its ticket is removed later, together with others."""
         self.waiters.pop(waiter, None)
-        if waiter.ticket is not None:
-            hints.forget(self.using, waiter.ticket.pk)
-            self.used[waiter.ticket.pk] = None
+        if (ticket := waiter.ticket) is not None:
+            hints.forget(self.using, ticket.pk)
+            self.used[ticket.pk] = None
             waiter.ticket = None
         if len(self.used) >= USED_BATCH:
             self.remove_used()
@@ -263,12 +262,12 @@ class Poller:
         for waiter in gone:
             if waiter.insert_in_doubt:
                 waiter.ticket = tickets.find(self._connection, waiter.model, waiter.request, waiter.holder)
-        pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
+        pks = [ticket.pk for waiter in gone if (ticket := waiter.ticket)]
         if pks and not tickets.leave(self._connection, pks):
             given = tickets.look(self._connection, pks)
             for waiter in gone:
-                if waiter.ticket is not None and waiter.ticket.pk in given:
-                    pass_on(self._connection, waiter, given[waiter.ticket.pk])
+                if (ticket := waiter.ticket) and ticket.pk in given:
+                    pass_on(self._connection, waiter, given[ticket.pk])
         for waiter in gone:
             waiter.clear_ticket()
             self.waiters.pop(waiter, None)
@@ -310,7 +309,7 @@ class Poller:
         """Renew all tickets in one statement if one is due; who still waits then need not be looked at."""
         if soonest(waiters, RENEW_AT) > now:
             return
-        pks = [waiter.ticket.pk for waiter in waiters if waiter.ticket]
+        pks = [ticket.pk for waiter in waiters if (ticket := waiter.ticket)]
         all_wait = tickets.renew(self._connection, pks) == len(waiters)
         for waiter in waiters:
             if waiter.holds:
