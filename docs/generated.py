@@ -20,8 +20,8 @@ import resourcepool
 from resourcepool import conf, signals
 from resourcepool.safety.problem import TEXTS, UNSAFE_WARNINGS
 from resourcepool.signals import SIGNALS, EventKind
-from resourcepool.status.pools import FIGURES
-from resourcepool.status.systems.registry import systems
+from resourcepool.status.registry import systems
+from resourcepool.status.resources.pools import FIGURES
 
 MARK = re.compile(r"^<!-- generated: (\w+)(?: (\S+))? -->$", re.MULTILINE)
 PAGES = tuple(

@@ -4,7 +4,7 @@ A URL may contain NUL, or a regular expression that keeps SQLite busy for hours.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +12,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.filters import FieldListFilter
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.utils import get_fields_from_path, label_for_field, unquote
+from django.contrib.admin.utils import get_fields_from_path, label_for_field, lookup_field, unquote
 from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.db import connections, router
 from django.db.models import DateTimeField, JSONField
@@ -21,9 +21,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from resourcepool.admin.columns import formatted_fields, without_unit
-from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
 from resourcepool.admin.forms import SecondsField
-from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
+from resourcepool.admin.paging import NUL, CappedList, CappedPaginator, is_datetime_lookup, parse_param
 from resourcepool.db.dialect import MicrosUntil
 from resourcepool.db.dialect.fields import is_seconds
 from resourcepool.db.lock_holders import describe_lockers
@@ -46,7 +45,7 @@ class BaseAdmin(ModelAdmin):
     Attributes:
         counts_unasked: the filters of a short table show how many rows they find.
         has_settings: its page shows its state first; the form below it, with the settings, is folded.
-        facts: the columns that this state consists of.
+        facts: the columns of the list that this state consists of.
         time_annotations: annotations of each row, as {name: column}: the microseconds from now, by the database's
             clock, until the time in that column.
     """
@@ -58,7 +57,7 @@ class BaseAdmin(ModelAdmin):
     change_form_template = "resourcepool/admin/page.html"
     has_settings = False
     counts_unasked = False
-    facts: ClassVar[tuple[str, ...]] = ()
+    facts: Sequence[Any] = ()
     time_annotations: ClassVar[dict[str, str]] = {}
 
     class Media:
@@ -111,7 +110,12 @@ class BaseAdmin(ModelAdmin):
         """Return the additional template context for the page of ``row``."""
         self.load_page_values(row)
         facts = [
-            (name, label_for_field(name, self.model, self), getattr(self, name)(row)) for name in self.facts
+            (
+                getattr(each, "__name__", each),
+                label_for_field(each, self.model, self),
+                lookup_field(each, row, self)[2],
+            )
+            for each in self.facts
         ]
         return {"facts": facts, "folded": self.has_settings}
 

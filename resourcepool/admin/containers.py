@@ -1,4 +1,4 @@
-"""Base pages for containers (streams, dispensers, topics, channels) and for the work in them (tasks, timers)."""
+"""Base pages of systems with named rows, of containers (streams, topics ..) and of the work in them (tasks, timers)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -7,12 +7,12 @@ from django.contrib import admin
 from django.db import router
 from django.db.models import BooleanField, Exists, OuterRef, Value
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from resourcepool.admin.activity import ActivityAdminMixin
-from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
+from resourcepool.admin.base import BaseAdmin, ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, lines, link_to_list, link_to_page
+from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.access import can_view
 from resourcepool.events import localized
@@ -20,14 +20,66 @@ from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.status.badge import work_badge
-from resourcepool.status.system import NamedSystem
+from resourcepool.status.system import SEPARATOR, Figure, NamedSystem, figure_text
 from resourcepool.templatetags.resourcepool_dashboard import code_spans
 from resourcepool.translation import gettext, gettext_lazy as _
 
 FIRST = 5  # tasks, timers or subscriptions on the page of their container
 
 
-class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
+class SystemAdminMixin(BaseAdmin):
+    """Pages of the rows of a system, with the figures that it declares for all surfaces.
+
+    Attributes:
+        more_facts: further columns.
+    """
+
+    system: ClassVar[NamedSystem]
+    more_facts: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def facts(self) -> Sequence[Any]:  # type: ignore[override]
+        """The status, and a column for each figure but the name and the status."""
+        figures = [self._column(n, *figure) for n, figure in enumerate(self.system.figures_of_pages[2:])]
+        return ("status_badge", *figures, *self.more_facts)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return (self.opts.pk.name, *self.facts)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.get_list_display(request)
+
+    def load_column_values(self, rows: Any) -> None:
+        names = [row.pk for row in rows]
+        statuses = {status.name: status for status in self.system.reader.named(*names)} if names else {}
+        for row in rows:
+            row.status = statuses[row.pk]
+
+    @admin.display(description=_("status"))
+    def status_badge(self, row: Any) -> str:
+        return lines(badge(row.status.badge), code_spans(row.status.explanation))
+
+    def _column(self, number: int, heading: Any, figure: Figure) -> Any:
+        def shown(row: Any) -> str:
+            text = figure_text(figure, row.status)
+            if figure.rows is None:
+                return text
+            first, *others = text.split(SEPARATOR)
+            filters = figure.rows.filters_of(self.system.word, row.pk)
+            parts = [link_to_list(self.admin_site, figure.rows.model, first, **filters), *others]
+            return format_html_join(SEPARATOR, "{}", ((part,) for part in parts))
+
+        shown.__name__ = f"figure_{number}"  # Django derives the CSS class from it
+        return admin.display(description=heading)(shown)
+
+
+class SystemAdmin(SystemAdminMixin, ReadOnlyAdmin):
+    """A read-only list and page of the rows of a system, by name."""
+
+    ordering = ("pk",)
+
+
+class ContainerAdmin(SystemAdminMixin, ActivityAdminMixin, OperationsAdminMixin):
     """Pages of a container: its settings can be edited; its work has its own list.
 
     Attributes:
@@ -41,7 +93,6 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
     has_settings = True
     settings: ClassVar[tuple[str, ...]]
     work_title: ClassVar[Any]
-    system: ClassVar[NamedSystem]
     search_fields = ordering = ("name",)
     operations = by_name(PAUSE, RESUME)
 
@@ -51,7 +102,7 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
         return self.system.details[0]
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return ("name", *self.facts, *self.operations_column(request))
+        return (*super().get_list_display(request), *self.operations_column(request))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("name", *self.settings)
@@ -99,14 +150,10 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
         return context | {"work": work, "work_title": self.work_title}
 
     def load_column_values(self, rows: Any) -> None:
-        statuses = (
-            {status.name: status for status in self.system.reader.named(*(row.name for row in rows))}
-            if rows
-            else {}
-        )
+        super().load_column_values(rows)
         for row in rows:
-            status = statuses[row.name]
-            row.status = status if getattr(row, "shows_work", False) else status.redacted()
+            if not getattr(row, "shows_work", False):
+                row.status = row.status.redacted()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Return what Django asks about; a container with work is protected, and its work may be too much to list."""
@@ -114,24 +161,12 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
         with_work = rows.filter(Exists(self.work_model.objects.filter(**{self.system.word: OuterRef("pk")})))
         text, work = gettext("%(name)s has %(work)s"), self.work_model._meta.verbose_name_plural
         names = with_work.values_list("pk", flat=True)
-        if protected := [self.link_to_work(name, text % {"name": name, "work": work}) for name in names]:
+        if protected := [self._link_to_work(name, text % {"name": name, "work": work}) for name in names]:
             return [], {}, set(), protected
         return super().get_deleted_objects(objs, request)
 
-    def link_to_work(self, name: str, text: object, **filters: object) -> SafeString | str:
-        """Return ``text`` as a link to the filtered list of the work in the container ``name``."""
-        return link_to_list(self.admin_site, self.work_model, text, **{self.system.word: name}, **filters)
-
-    @admin.display(description=_("status"))
-    def status_badge(self, row: Any) -> str:
-        return lines(badge(row.status.badge), code_spans(row.status.explanation))
-
-    @admin.display(description=_("finished"))
-    def finished(self, row: Any) -> str:
-        counts = gettext("%(done)d done, %(failed)d failed in the last minute")
-        dead = self.link_to_work(row.name, row.status.dead, status="dead")
-        dead_letter = format_html("{} {}", dead, gettext("dead-letter")) if row.status.dead else ""
-        return lines(counts % {"done": row.status.done, "failed": row.status.failed}, dead_letter)
+    def _link_to_work(self, name: str, text: str) -> SafeString | str:
+        return link_to_list(self.admin_site, self.work_model, text, **{self.system.word: name})
 
 
 class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsAdminMixin):

@@ -10,7 +10,7 @@ from resourcepool.admin.columns import countdown
 from resourcepool.events import localized
 from resourcepool.resources.state import State, Status, Verdict, state_details
 from resourcepool.signals import EventKind
-from resourcepool.status.holders import host_and_pid, renewal
+from resourcepool.status.resources.holders import host_and_pid, renewal
 from resourcepool.status.times import duration, format_datetime, precise_duration
 from resourcepool.translation import gettext as _, gettext_lazy
 

@@ -8,11 +8,15 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
+from django.db import router
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern
 
-from resourcepool.admin.base import ReadOnlyAdmin
+from resourcepool.admin import describe
+from resourcepool.admin.base import BaseAdmin, ReadOnlyAdmin
 from resourcepool.admin.columns import (
     column,
     datetime_column,
@@ -21,8 +25,8 @@ from resourcepool.admin.columns import (
     link_to_list,
     link_to_page,
 )
-from resourcepool.admin.csv_response import csv_response
-from resourcepool.admin.event_filters import (
+from resourcepool.admin.csv_export import csv_response
+from resourcepool.admin.filters import (
     PeriodFilter,
     WhatFilter,
     WhereFilter,
@@ -37,7 +41,7 @@ from resourcepool.dashboard.access import can_view
 from resourcepool.events import localized
 from resourcepool.history.models import Event
 from resourcepool.status.event_text import add_sentences, thing
-from resourcepool.status.times import format_datetime, local_time
+from resourcepool.status.times import format_datetime, local_time, time_zone_note
 from resourcepool.taskqueue.abstract import work_models
 from resourcepool.translation import gettext, gettext_lazy as _
 
@@ -190,3 +194,48 @@ class RowActivity(EventAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         title = gettext("Activity of %s") % self.row_page.title_of(self.row)
         return super().changelist_view(request, {"title": title, "row_page": self.row_page, "row": self.row})
+
+
+LATEST = 5  # events on the page of the row
+
+
+class ActivityAdminMixin(BaseAdmin):
+    """Shows the events of a row, newest first, to users who may view it."""
+
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.url_pattern("<path:object_id>/activity/", self.activity_view, "activity"),
+            *super().get_urls(),
+        ]
+
+    def events_of(self, row: Any) -> Any:
+        """Return the events of ``row``, newest first, in the order of an index."""
+        return Event.objects.using(router.db_for_read(Event)).of(row).order_by("-fence", "-pk")
+
+    def title_of(self, row: Any) -> str:
+        """Return the name of ``row`` in headings."""
+        return describe.title_of(row)
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        events = list(self.events_of(row)[:LATEST])
+        add_sentences(events)
+        for event in events:
+            event.time = format_datetime(event.at)
+        activity = {"events": events, "zone": time_zone_note()}
+        return (
+            super().page_context(request, row)
+            | activity
+            | {"all_url": self.page_url("activity", quote(row.pk))}
+        )
+
+    def activity_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show all events of a row."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            raise Http404
+        if not self.has_view_or_change_permission(request, row):
+            raise PermissionDenied
+        answer: HttpResponse = RowActivity(self, row).changelist_view(request)
+        return answer

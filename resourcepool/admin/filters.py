@@ -1,11 +1,21 @@
-"""The two kinds of filters beside lists: a choice of values (``choice_filter``), and a text field (``text_filter``)."""
+"""The filters beside lists: a choice of values (``choice_filter``), a text field (``text_filter``), those of events."""
 
-from collections.abc import Callable, Iterable, Iterator
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.contrib import admin
+from django.db import connections
+from django.db.models import Max, Q
+from django.utils.text import format_lazy
 
-from resourcepool.admin.paging import NUL
+from resourcepool.admin.describe import ELECTION_LABELS
+from resourcepool.admin.paging import NUL, parse_param
+from resourcepool.db.dialect import in_columns
+from resourcepool.elections.models import election_models
+from resourcepool.resources.registry import resource_models
+from resourcepool.signals import EventKind
+from resourcepool.taskqueue.abstract import recorded_models
 from resourcepool.translation import gettext_lazy as _
 
 WHOLE_NAME = _("whole name")
@@ -88,3 +98,119 @@ def text_filter(
 
 def _by_value(name: str) -> Narrow:
     return lambda rows, value: rows.filter(**{name: value})
+
+
+NEWEST = 100_000  # events or moves that filters search, because no index supports every filter
+AROUND = datetime.timedelta(minutes=5)  # before and after
+PAST = {
+    "hour": (3_600, _("past hour")),
+    "day": (86_400, _("past 24 hours")),
+    "week": (7 * 86_400, _("past 7 days")),
+}
+MOMENTS = ("around", "from", "to")
+
+
+def models_with_events() -> list[Any]:
+    """Return the models whose rows have events."""
+    return [*resource_models(), *election_models(), *recorded_models()]
+
+
+def is_dated(params: Mapping[str, Any]) -> bool:
+    """Return whether these parameters of a list choose events by a date and time."""
+    return any(params.get(name) for name in MOMENTS)
+
+
+def in_period(events: Any, chosen: Mapping[str, Any]) -> Any:
+    """Return the events of a period.
+
+    Args:
+        chosen: "past": a key of ``PAST``; "around": five minutes before and after a moment; "from", "to".
+    """
+    moments = {name: parse_param(text) for name in MOMENTS if (text := chosen.get(name))}
+    if None in moments.values():
+        return events.none()
+    if chosen.get("past") in PAST:
+        events = events.since(PAST[chosen["past"]][0])
+    if around := moments.pop("around", None):
+        moments = {"from": around - AROUND, "to": around + AROUND}
+    connection = connections[events.db]
+    for name, lookup in (("from", "at__gte"), ("to", "at__lte")):
+        if moment := moments.get(name):
+            events = events.filter(**{lookup: in_columns(moment, connection)})
+    return events
+
+
+class PeriodFilter(admin.ListFilter):
+    """A choice of recent periods, and fields for any other; it works without JavaScript."""
+
+    title = _("when")
+    template = "resourcepool/admin/period_filter.html"
+
+    def __init__(self, request: Any, params: dict[str, Any], model: Any, model_admin: Any) -> None:
+        super().__init__(request, params, model, model_admin)
+        for name in self.expected_parameters():
+            if values := params.pop(name, None):
+                self.used_parameters[name] = values[-1]
+
+    def expected_parameters(self) -> list[Any]:
+        return ["past", *MOMENTS]
+
+    def has_output(self) -> bool:
+        return True
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        return in_period(queryset, self.used_parameters)
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Yield the context of the links and of the form."""
+        names = self.expected_parameters()
+        past = self.used_parameters.get("past", "")
+        options = [("", _("All")), *((name, label) for name, (_seconds, label) in PAST.items())]
+        yield {
+            "options": [
+                (label, changelist.get_query_string({"past": name} if name else {}, names), name == past)
+                for name, label in options
+            ],
+            "others": [pair for pair in changelist.params.items() if pair[0] not in names],
+            "fields": [
+                (name, label, self.used_parameters.get(name, ""))
+                for name, label in zip(MOMENTS, (_("Around"), _("From"), _("To")), strict=True)
+            ],
+            "is_dated": is_dated(self.used_parameters),
+            "without": changelist.get_query_string(remove=names),
+        }
+
+
+def _of_kind(events: Any, what: str) -> Any:
+    return events.acquisitions() if what == EventKind.ACQUIRED else events.filter(what=what)
+
+
+KIND_CHOICES = [
+    (
+        what.value,
+        format_lazy("{}, {}", what.label, ELECTION_LABELS[what]) if what in ELECTION_LABELS else what.label,
+    )
+    for what in EventKind
+]
+WhatFilter = choice_filter("what", _("event"), KIND_CHOICES, _of_kind)
+WhereFilter = choice_filter(
+    "pool",
+    _("pool"),
+    lambda: [(model._meta.label_lower, model._meta.verbose_name_plural) for model in models_with_events()],
+)
+
+
+def by_whom(text: str) -> Q:
+    """Return a condition on events of an operator, a host, or a holder whose name starts with ``text``."""
+    return Q(actor=text) | Q(host=text) | Q(holder__startswith=text)
+
+
+WhoFilter = text_filter(
+    "who", _("who"), _("operator, holder or host"), lambda events, text: events.filter(by_whom(text))
+)
+
+
+def newest(rows: Any) -> Any:
+    """Return those of ``rows`` that are among the newest ``NEWEST`` of their table."""
+    last = rows.model._default_manager.aggregate(last=Max("pk"))["last"] or 0
+    return rows.filter(pk__gt=last - NEWEST)

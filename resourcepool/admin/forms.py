@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.utils.dateparse import parse_time
 
-from resourcepool.admin.datetime_lookups import parse_param
+from resourcepool.admin.paging import parse_param
 from resourcepool.db.dialect import aware
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import DurationField, Operation, TextField
@@ -37,12 +37,7 @@ class OperationForm(forms.Form):
     presets_id = DURATIONS
 
     def __init__(
-        self,
-        data: Any = None,
-        *,
-        operation: Operation,
-        now: Callable[[], datetime.datetime],
-        actor: str = "",
+        self, data: Any = None, *, operation: Operation, now: Callable[[], datetime.datetime], actor: str = ""
     ) -> None:
         super().__init__(data)
         self.operation, self.now = operation, now

@@ -1,15 +1,22 @@
-"""The admin's index: the models of this app in sections, the dashboard first, instead of one long list."""
+"""The admin's index: the models of this app in sections, the dashboard first; each system has a list and a page."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
+from django.urls import URLPattern
 
+from resourcepool.admin.base import ReadOnlyAdmin
+from resourcepool.admin.containers import SystemAdmin
+from resourcepool.dashboard.access import visible_models
+from resourcepool.dashboard.panels import visible_in_panels
+from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard, Event
 from resourcepool.resources.models import AbstractResource
-from resourcepool.status.sections import INTERNALS, RESOURCES, SECTIONS
-from resourcepool.status.systems.registry import systems
+from resourcepool.status.registry import named_systems, systems
+from resourcepool.status.system import INTERNALS, RESOURCES, SECTIONS
 
 FIRST = (Dashboard, Event)  # under the name of the app, in this order
 
@@ -43,3 +50,25 @@ def _inside(section: Any, entries: dict[Any, Any], section_of: dict[Any, Any]) -
         default = RESOURCES if issubclass(model, AbstractResource) else INTERNALS
         if section_of.get(model, default) is section:
             yield entry
+
+
+@admin.register(Dashboard)
+class DashboardAdmin(ReadOnlyAdmin):
+    """Shows the dashboard at the URL of the model's list."""
+
+    def get_urls(self) -> list[URLPattern]:
+        return urls(self.admin_site)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return whether the user may view any pool or other system."""
+        return bool(visible_models(self.admin_site, request) or visible_in_panels(self.admin_site, request))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+
+def register_systems(site: AdminSite) -> None:
+    """Register a page for each system whose model has none; its app can unregister it."""
+    for system in named_systems().values():
+        if not site.is_registered(system.reader.model):
+            site.register(system.reader.model, type("SystemAdmin", (SystemAdmin,), {"system": system}))

@@ -1,17 +1,43 @@
 """Pages of long tables: one query finds the keys that are counted and shown, at most ``MAX_ROWS``."""
 
+import datetime
 import math
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin.views.main import ChangeList as DjangoChangeList
+from django.core.exceptions import FieldDoesNotExist
 from django.core.paginator import Page, Paginator as DjangoPaginator
 from django.db import connections
+from django.db.models import DateTimeField
 from django.http import HttpRequest
+from django.utils.dateparse import parse_datetime
 from django.utils.functional import cached_property
 
-from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
-from resourcepool.db.dialect import in_columns
+from resourcepool.db.dialect import aware, in_columns
 from resourcepool.status.times import time_zone_note
+
+COMPARISONS = ("gt", "gte", "lt", "lte")
+YEARS = range(1_001, 9_999)  # that every database supports, in every time zone
+
+
+def is_datetime_lookup(model: Any, lookup: str) -> bool:
+    """Return whether ``lookup`` compares a ``DateTimeField`` of ``model``, e.g. ``at__gte``."""
+    name, _, comparison = lookup.partition("__")
+    try:
+        return comparison in COMPARISONS and isinstance(model._meta.get_field(name), DateTimeField)
+    except FieldDoesNotExist:
+        return False
+
+
+def parse_param(text: str) -> datetime.datetime | None:
+    """Return the date and time in ``text``, in the current time zone unless it names one; None: invalid."""
+    try:
+        # An unquoted plus sign of a time zone arrives as a space.
+        parsed = parse_datetime(text) or parse_datetime(text.replace(" ", "+"))
+    except ValueError:
+        return None
+    return aware(parsed) if parsed is not None and parsed.year in YEARS else None
+
 
 if TYPE_CHECKING:
     Paginator = DjangoPaginator[Any]

@@ -1,22 +1,21 @@
-"""Moves, samples, tickets, jobs and elections: read-only lists."""
+"""Samples, tickets, jobs and elections: read-only lists."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
 
-from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import duration_column, for_time_since, lines
-from resourcepool.admin.event_filters import newest
+from resourcepool.admin.columns import duration_column, lines
+from resourcepool.admin.containers import SystemAdmin
+from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter
-from resourcepool.admin.queues.filters import MoveFilter, NamedQueueGroupFilter
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.term import standbys
 from resourcepool.history.models import Sample
 from resourcepool.jobs import Job
-from resourcepool.queues.models import Move
 from resourcepool.resources.registry import resource_models
+from resourcepool.status.elections import SYSTEM as ELECTIONS_SYSTEM
 from resourcepool.status.waiting import explain
 from resourcepool.translation import gettext, gettext_lazy as _
 from resourcepool.waiting.models import Ticket
@@ -27,23 +26,6 @@ PoolFilter = choice_filter(
     _("pool"),
     lambda: [(model._meta.label_lower, model._meta.verbose_name_plural) for model in resource_models()],
 )
-
-
-@admin.register(Move)
-class MoveAdmin(ExactSearchMixin, ReadOnlyAdmin):
-    """Moves, newest first: which queue went from which server to which, and why."""
-
-    list_display = fields = (
-        *("at", "queue_group", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason"),
-    )
-    list_filter = (NamedQueueGroupFilter, MoveFilter)
-    search_fields = ("queue_id",)
-    search_help_text = _(
-        "Enter the complete id of a queue. Filters and search cover only the newest 100,000 moves."
-    )
-
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        return super().get_search_results(request, newest(queryset), search_term)
 
 
 @admin.register(Sample)
@@ -92,23 +74,16 @@ class JobAdmin(ExactSearchMixin, ReadOnlyAdmin):
 
 
 @admin.register(ElectionRow)
-class ElectionAdmin(ActivityAdminMixin, ReadOnlyAdmin):
+class ElectionAdmin(ActivityAdminMixin, SystemAdmin):
     """One row for each election; streams and jobs have their own lists."""
 
-    list_display = ("name", "led_by", "fence")
-    fields = ("name", "led_by", "waiting", "fence")
+    system = ELECTIONS_SYSTEM
     search_fields = ("name",)
-    ordering = ("name",)
-    time_annotations = {"micros_left": "busy_before", "micros_led": "elected_at"}
 
-    @admin.display(description=_("leader"))
-    def led_by(self, row: Any) -> str:
-        if not row.holder or row.micros_left <= 0:
-            return gettext("no leader")
-        is_current = row.elected_term == row.fence and row.micros_led is not None
-        return lines(row.holder, for_time_since(row.micros_led) if is_current else "")
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return (*super().get_fields(request, obj), "waiting")
 
-    @admin.display(description=_("standbys"))
+    @admin.display(description=_("standbys in order"))
     def waiting(self, row: Any) -> str:
         waiters = standbys(row._state.db, ElectionRow, row.name).order_by("priority", "pk")
         holders = list(waiters.values_list("holder", flat=True)[: SHOWN + 1])

@@ -1,5 +1,5 @@
 """System checks, listed in docs/reference/checks.md."""
 
-from resourcepool.checks import database, models, settings, tenants
+from resourcepool.checks import models, settings
 
-__all__ = ["database", "models", "settings", "tenants"]
+__all__ = ["models", "settings"]

@@ -1,19 +1,26 @@
-"""Checks of the project's models and classes."""
+"""Checks of the project's models and classes, its databases (``manage.py check --database default``) and tenants."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, register
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, register
+from django.db import connections, router
 
 from resourcepool.checks.messages import CheckWarning, Error
+from resourcepool.documentation import documented
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import inherited_from
+from resourcepool.models import Event
 from resourcepool.resources.models import OWN_PERMISSIONS
 from resourcepool.resources.registry import inherited_models, resource_models
 from resourcepool.resources.requests import RESERVED_NAMES
 from resourcepool.resources.resource import Resource, parse_intervals
 from resourcepool.resources.selectors import selectable
+from resourcepool.safety.diagnosis import ambiguous_models, leased_models, used_aliases
+from resourcepool.safety.problem import Problem
 
 META = "Write class Meta(AbstractResource.Meta), or"
 
@@ -78,3 +85,59 @@ def _descendants(kind: type[Resource]) -> Iterator[type[Resource]]:
         if getattr(sys.modules.get(child.__module__), child.__qualname__, None) is child:
             yield child
         yield from _descendants(child)
+
+
+@register("resourcepool", Tags.database)
+def check_databases(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Report the problems of those of these databases that have leased models."""
+    from resourcepool.safety.diagnosis import diagnose  # here, because most processes start without this check
+
+    used = used_aliases() if databases else []
+    leased = [connections[alias] for alias in databases or () if alias in used]
+    return [_message(problem) for connection in leased for problem in diagnose(connection).problems]
+
+
+@register("resourcepool")
+def check_routers(**_: Any) -> list[CheckMessage]:
+    """Report models that the routers write to several databases (E008)."""
+    return [_message(problem) for problem in ambiguous_models()]
+
+
+def _message(problem: Problem) -> CheckMessage:
+    kind = Error if problem.is_error else CheckWarning
+    return kind(problem.message, hint=f"{problem.hint} ({problem.link})", obj=problem.about, id=problem.id)
+
+
+SETTER = "set_schema"  # a method of the connections of such a backend
+HINT = (
+    "Move this app from TENANT_APPS to SHARED_APPS: every connection finds the tables of the shared schema. Add a"
+    " column to distinguish the rows of the tenants. "
+    f"({documented('reference/checks', 'e020')})"
+)
+
+
+@register("resourcepool")
+def check_tenants(**_: Any) -> list[CheckMessage]:
+    """Report apps with leased models whose tables exist per tenant (E020): background threads know no tenant."""
+    models: list[Any] = [*leased_models(), Event]
+    leased = {
+        model._meta.app_label: model._meta.app_config.name
+        for model in models
+        if hasattr(connections[router.db_for_write(model)], SETTER)
+    }
+    of_tenants = _apps_of_tenants() if leased else set()
+    text = "its tables exist per tenant, but leases are renewed, waited for and recorded in the shared schema."
+    return [
+        Error(text, hint=HINT, obj=label, id="resourcepool.E020")
+        for label, name in leased.items()
+        if name in of_tenants
+    ]
+
+
+def _apps_of_tenants() -> set[str]:
+    """Return the names of the apps in TENANT_APPS and TENANT_TYPES."""
+    shared, types = getattr(settings, "PUBLIC_SCHEMA_NAME", "public"), getattr(settings, "TENANT_TYPES", {})
+    apps = [*getattr(settings, "TENANT_APPS", ())]
+    for name, kind in types.items():
+        apps += kind["APPS"] if name != shared else ()
+    return {AppConfig.create(app).name for app in apps}

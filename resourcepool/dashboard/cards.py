@@ -15,14 +15,13 @@ from resourcepool.history.models import Event
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict
-from resourcepool.status.activity import ChartRange, RecentEvents, recent_events, sampled
-from resourcepool.status.alarms import alarms_of
+from resourcepool.status.alarms import alarms_of, snoozes
 from resourcepool.status.event_text import latest_events
-from resourcepool.status.grid import MAX_CELLS, Cell, grid
 from resourcepool.status.jobs import jobs
-from resourcepool.status.pools import PoolStatus, pools
-from resourcepool.status.snoozes import snoozes
-from resourcepool.status.systems.registry import systems
+from resourcepool.status.registry import systems
+from resourcepool.status.resources.activity import ChartRange, RecentEvents, recent_events, sampled
+from resourcepool.status.resources.grid import MAX_CELLS, Cell, grid
+from resourcepool.status.resources.pools import PoolStatus, pools
 
 MAX_IN_LINE = 60  # resources whose squares are in the one line of a quiet pool
 IMPORT_COMMAND = "manage.py resourcepool_import proxies.csv"

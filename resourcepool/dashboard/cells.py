@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from resourcepool.events import localized
 from resourcepool.resources.state import State
-from resourcepool.status.grid import Cell
+from resourcepool.status.resources.grid import Cell
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 

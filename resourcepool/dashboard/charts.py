@@ -15,8 +15,15 @@ from resourcepool.dashboard.access import visible_models
 from resourcepool.db.dialect import read_clock
 from resourcepool.history.models import Sample
 from resourcepool.resources.state import State
-from resourcepool.status.activity import ChartRange, Point, RecentEvents, recent_events, trends, up_to_now
-from resourcepool.status.pools import PoolStatus, pools
+from resourcepool.status.resources.activity import (
+    ChartRange,
+    Point,
+    RecentEvents,
+    recent_events,
+    trends,
+    up_to_now,
+)
+from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.status.times import with_zone
 from resourcepool.translation import gettext as _, gettext_lazy
 

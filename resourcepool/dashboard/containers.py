@@ -78,16 +78,9 @@ def draw(system: NamedSystem, declared: Panel, links: Links, visible: Set[Any]) 
     rows = [_row(links, system, declared, number, status) for number, status in enumerate(statuses)]
     html_id = declared.html_id or f"rp-{system.name}"
     all_url = links.changelist(system.reader.model) if after else ""
-    panel = ContainerPanel(declared, html_id, _columns(system), rows, bool(after), all_url)
+    columns = [(str(capfirst(heading)), figure) for heading, figure in system.figures_of_pages]
+    panel = ContainerPanel(declared, html_id, columns, rows, bool(after), all_url)
     return Drawn(TEMPLATE if rows else "", panel, {system.name: statuses}, [(html_id, declared.title)])
-
-
-def _columns(system: NamedSystem) -> list[tuple[str, Figure]]:
-    """Return (heading, figure) of each figure that the dashboard shows."""
-    headings = (
-        (figure, figure.label if figure.heading is None else figure.heading) for figure in system.figures
-    )
-    return [(str(capfirst(heading)), figure) for figure, heading in headings if heading]
 
 
 def _row(links: Links, system: NamedSystem, declared: Panel, number: int, status: Any) -> Row:

@@ -16,8 +16,8 @@ from resourcepool.jobs import Job
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
 from resourcepool.status.alarm import Alarm, AlarmKind
+from resourcepool.status.registry import systems
 from resourcepool.status.system import System
-from resourcepool.status.systems.registry import systems
 
 JOB_ALARMS = (AlarmKind.JOB_FAILED, AlarmKind.CHECKER_BROKEN, AlarmKind.SWEEP_STALE)
 FREE, OUT = ({"state": state.value} for state in (State.FREE, State.OUT))

@@ -14,7 +14,7 @@ from resourcepool.dashboard.locks import NOTIFYING, draw_conditions, draw_locks
 from resourcepool.dashboard.queues import draw_queues
 from resourcepool.queues.models import QueueGroup
 from resourcepool.status.locks.cycles import KINDS
-from resourcepool.status.systems.registry import named_systems
+from resourcepool.status.registry import named_systems
 
 Draw = Callable[[Links, Set[Any]], Drawn | None]
 

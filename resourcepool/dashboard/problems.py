@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 from resourcepool.dashboard.links import Button, Links, system_of
 from resourcepool.jobs import Job
 from resourcepool.status.alarm import Alarm, AlarmKind
-from resourcepool.status.snoozes import Snooze, key_of
+from resourcepool.status.alarms import Snooze, key_of
 
 MAX_ALARMS = 100
 MAX_BUTTONS = 2

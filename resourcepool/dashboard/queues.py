@@ -13,10 +13,9 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import format_labels
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
-from resourcepool.status.queues.badges import DRAINING, badge_of_server
-from resourcepool.status.queues.moves import latest_moves
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
-from resourcepool.status.queues.queues import QueueCell, queue_cells
+from resourcepool.status.queues.queues import QueueCell, latest_moves, queue_cells
+from resourcepool.status.queues.system import DRAINING, badge_of_server
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 

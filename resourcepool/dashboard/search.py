@@ -15,7 +15,7 @@ from resourcepool.history.models import Event
 from resourcepool.queues.models import Queue, Server
 from resourcepool.status.finding import MAX_TEXT, Found, find_everything
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.systems.registry import systems
+from resourcepool.status.registry import systems
 from resourcepool.taskqueue.abstract import work_models
 from resourcepool.translation import gettext as _
 

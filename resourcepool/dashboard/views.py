@@ -23,9 +23,9 @@ from resourcepool.dashboard.panels import visible_in_panels
 from resourcepool.dashboard.search import search
 from resourcepool.dashboard.waiting import waiting
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.status import snoozes
-from resourcepool.status.activity import ChartRange
-from resourcepool.status.snoozes import HOUR
+from resourcepool.status import alarms
+from resourcepool.status.alarms import HOUR
+from resourcepool.status.resources.activity import ChartRange
 from resourcepool.translation import gettext as _
 
 REFRESH_EVERY = 5  # seconds
@@ -101,7 +101,7 @@ def snooze(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
     if not may_snooze(request):
         raise PermissionDenied
     hours = 0.0 if "end" in request.POST else HOUR
-    snoozes.snooze(request.POST.get("end") or request.POST.get("alarm", ""), request.user.get_username(), hours)
+    alarms.snooze(request.POST.get("end") or request.POST.get("alarm", ""), request.user.get_username(), hours)
     return HttpResponseRedirect(Links(site, request).page("changelist"))
 
 

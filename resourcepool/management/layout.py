@@ -1,18 +1,19 @@
-"""Output as text: the console, lines, times and durations.
-
-Labels, holders and reasons may be hostile: control characters never reach a terminal, brackets are not markup.
-"""
+"""Tables declared by their columns, fitted to the width of the terminal."""
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.status.times import duration, with_zone
+from resourcepool.events import localized
+from resourcepool.status.system import Figure, Unit
+from resourcepool.status.times import ago, duration, with_zone
 from resourcepool.text import printable, shortened
 from resourcepool.translation import gettext as _
 
@@ -98,3 +99,123 @@ def or_dash(value: object, of: Callable[[Any], object] = str) -> object:
 def as_text(value: Any) -> Any:
     """Return a value as text for JSON: a datetime in ISO format, anything else by ``str``."""
     return with_zone(value).isoformat() if isinstance(value, datetime.datetime) else str(value)
+
+
+GAP = 2  # between columns
+EMPTY = ("", "-")
+MIN_TEXT_WIDTH = 16  # of a column whose texts are wider
+
+_PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it wraps at spaces and after "/" and "-"
+
+
+class Column(NamedTuple):
+    """One column of a table: its heading, and the function that returns the cell of a row.
+
+    ``widest``: maximum width in characters, on a terminal or not.
+    """
+
+    heading: Any
+    value_of: Callable[[Any], object]
+    is_number: bool = False
+    widest: int | None = None
+
+
+def counts(heading: Any, value_of: Callable[[Any], int]) -> Column:
+    """Return a column of whole numbers: "12,345"."""
+    return Column(heading, lambda row: f"{value_of(row):,}", is_number=True)
+
+
+WRITE: Mapping[Unit, Callable[[Any], object]] = {
+    Unit.COUNT: lambda count: f"{count:,}",
+    Unit.SECONDS: lambda seconds: or_dash(seconds, duration),
+    Unit.AGO: ago,
+    Unit.DUE: lambda seconds: or_dash(seconds, due),
+    Unit.SENTENCE: lambda sentence: or_dash(one_line(localized(sentence))),
+}
+
+
+def columns(figures: Iterable[Figure]) -> list[Column]:
+    """Return a column for each figure that has a label."""
+    return [_column(figure) for figure in figures if figure.label]
+
+
+def _column(figure: Figure) -> Column:
+    write: Callable[[Any], object] = WRITE.get(figure.unit, or_dash)
+    return Column(
+        figure.label, lambda row: write(figure.of(row)), is_number=figure.unit in (Unit.COUNT, Unit.NUMBER)
+    )
+
+
+class FittedTable:
+    """A table for a terminal of any width; numbers and words of headings never break.
+
+    If it is too wide, headings and texts wrap; if it still does not fit, each row becomes a block of lines, without
+    the fields that are empty.
+    """
+
+    def __init__(self, rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool) -> None:
+        self.columns, self.has_head = columns, has_head
+        self.headings = [one_line(column.heading) if has_head else "" for column in columns]
+        self.cells = [[one_line(column.value_of(row), None) for column in columns] for row in rows]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        cells = [
+            min(max((cell_len(row[at]) for row in self.cells), default=0), column.widest or width)
+            for at, column in enumerate(self.columns)
+        ]
+        wanted = [max(cell, cell_len(heading)) for cell, heading in zip(cells, self.headings, strict=True)]
+        if sum(wanted) + GAP * len(wanted) - GAP <= width:
+            yield self._table(wanted)
+            return
+        words = [max(map(cell_len, _PIECES.findall(heading)), default=0) for heading in self.headings]
+        least = [
+            max(word, cell if column.is_number else min(cell, MIN_TEXT_WIDTH))
+            for word, cell, column in zip(words, cells, self.columns, strict=True)
+        ]
+        if self.has_head and sum(least) + GAP * len(least) - GAP > width:
+            yield from self._blocks(width)
+        else:
+            yield self._table([max(pair) for pair in zip(words, cells, strict=True)])
+
+    def _table(self, widths: Sequence[int]) -> Table:
+        """Return the table, with headings of at most these widths."""
+        table = Table(
+            box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_header=self.has_head
+        )
+        for column, heading, width in zip(self.columns, self.headings, widths, strict=True):
+            table.add_column(
+                "\n".join(_filled(_PIECES.findall(heading), width)),
+                justify="right" if column.is_number else "left",
+                overflow="fold",
+                no_wrap=column.is_number,
+                max_width=column.widest,
+            )
+        for row in self.cells:
+            table.add_row(*map(Text, row))
+        return table
+
+    def _blocks(self, width: int) -> Iterator[RenderableType]:
+        """Yield each row as its first cell, and the other cells, with their headings, below it."""
+        for row in self.cells:
+            named = zip(self.headings, row, strict=True)
+            first, *others = [f"{heading}: {cell}" for heading, cell in named if cell not in EMPTY] or [""]
+            yield Text(first, "bold", overflow="fold")
+            facts = [f"{cell}; " for cell in others[:-1]] + others[-1:]
+            for line in _filled(facts, width - GAP):
+                yield Padding(Text(line, overflow="fold"), (0, 0, 0, GAP))
+
+
+def table(rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool = True) -> FittedTable:
+    """Return a table of ``rows``. Wide cells wrap; nothing is cut off."""
+    return FittedTable(rows, columns, has_head=has_head)
+
+
+def _filled(pieces: Iterable[str], width: int) -> list[str]:
+    """Return lines filled with ``pieces`` up to ``width``; a piece that is wider has a line alone."""
+    lines = [""]
+    for piece in pieces:
+        if lines[-1] and cell_len(lines[-1] + piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]

@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 
 from resourcepool.events import localized
 from resourcepool.labels import format_labels
-from resourcepool.management.layout import more_rows_note, one_line, or_dash
-from resourcepool.management.tables import Column, table
+from resourcepool.management.layout import Column, more_rows_note, one_line, or_dash, table
 from resourcepool.queues.models import QueueGroup
-from resourcepool.status.queues.badges import badge_of_server
 from resourcepool.status.queues.forecast import Forecast, ForecastMove, UnownedQueues
-from resourcepool.status.queues.moves import MoveRecord
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
-from resourcepool.status.queues.queues import QueueStatus
+from resourcepool.status.queues.queues import MoveRecord, QueueStatus
+from resourcepool.status.queues.system import badge_of_server
 from resourcepool.status.times import ago, duration
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext_lazy
 

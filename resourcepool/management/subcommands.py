@@ -1,18 +1,76 @@
 """Commands with subcommands: queries, which only show something, and actions, which change something."""
 
 import argparse
+import datetime
 import re
 from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError, InterfaceError, connections
+from rich.console import Group
+from rich.live import Live
 
-from resourcepool.management import watch_mode
+from resourcepool import options as checked
+from resourcepool.db.threads.wakeup import interruptible_sleep
+from resourcepool.events import localized
+from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.arguments import Argument, add, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import one_line
+from resourcepool.management.layout import one_line, printable_lines
 from resourcepool.operations import Operation
+from resourcepool.status.times import local_time
 from resourcepool.translation import gettext as _
+
+Report = tuple[Any, Iterable[Any]]
+"""Data for ``--json``, and the same as tables and lines."""
+
+
+def watch_arguments(**default: Any) -> list[Argument]:
+    """Return ``--watch`` and ``--json``, which ``watch`` reads; ``default``: see ``add_argument``."""
+    about = _("repeat every SECONDS (default: 2) until Ctrl-C")
+    return [
+        arg("--watch", about, nargs="?", type=float, const=2.0, metavar="SECONDS", **default),
+        arg("--json", _("print one JSON object; with --watch, one per line"), action="store_true", **default),
+    ]
+
+
+def watch(command: OperatorCommand, read: Callable[[], Report], options: dict[str, Any]) -> None:
+    """Show the report that ``read`` returns, once; with ``--watch`` until Ctrl-C, each with the time.
+
+    On a terminal each report replaces the one before.
+    """
+    if options["watch"] is None:
+        command.show(*read())
+        return
+    seconds = checked.seconds("--watch", options["watch"], least=0.2)
+    is_live = command.stdout.isatty() and not options["json"]
+    try:
+        with Live(console=command.printer, auto_refresh=False) if is_live else nullcontext() as live:
+            while True:
+                _show(command, read, live)
+                interruptible_sleep(seconds)
+    except KeyboardInterrupt:
+        return  # the normal end
+
+
+def _show(command: OperatorCommand, read: Callable[[], Report], live: Live | None) -> None:
+    """Show one report; if the database cannot be read, its error."""
+    now = local_time(datetime.datetime.now(datetime.UTC))
+    try:
+        data, parts = read()
+    except (ResourcePoolError, DatabaseError, InterfaceError) as error:
+        connections.close_all()
+        data, parts = None, [printable_lines(localized(error))]
+    if live:
+        live.update(Group(now, *parts), refresh=True)
+    elif data is None:
+        command.stderr.write(*parts)
+    else:
+        command.show(data, [now, *parts])
+        command.stdout.flush()
+
 
 Options = dict[str, Any]
 
@@ -36,9 +94,7 @@ class Subcommand(NamedTuple):
     prints_json: bool = False
 
 
-def query(
-    name: str, about: Any, read: Callable[[Options], watch_mode.Report], *arguments: Argument
-) -> Subcommand:
+def query(name: str, about: Any, read: Callable[[Options], Report], *arguments: Argument) -> Subcommand:
     """Return a subcommand that only shows something; it also has ``--watch`` and ``--json``."""
     return Subcommand(name, str(about), read, arguments, is_query=True)
 
@@ -65,7 +121,7 @@ class CommandGroup(OperatorCommand):
         raise NotImplementedError
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add(parser, watch_mode.watch_arguments())
+        add(parser, watch_arguments())
         about = _("see each with --help")
         parsers = parser.add_subparsers(dest="do", metavar="SUBCOMMAND", title=_("subcommands"), help=about)
         self._subcommands = {subcommand.name: subcommand for subcommand in self.subcommands()}
@@ -74,7 +130,7 @@ class CommandGroup(OperatorCommand):
             sub._negative_number_matcher = NEGATIVE  # argparse would take -1e300 for an option
             add(sub, subcommand.arguments)
             if subcommand.is_query:
-                add(sub, watch_mode.watch_arguments(default=argparse.SUPPRESS))
+                add(sub, watch_arguments(default=argparse.SUPPRESS))
             elif subcommand.prints_json:
                 add(sub, [flag("--json", _("print one JSON object"), default=argparse.SUPPRESS)])
         # Without a subcommand the parser sets no options of the first one, so give the parser its defaults.
@@ -90,7 +146,7 @@ class CommandGroup(OperatorCommand):
     def run(self, **options: Any) -> None:
         subcommand = self._subcommands[options["do"]]
         if subcommand.is_query:
-            watch_mode.watch(self, lambda: subcommand.do(options), options)
+            watch(self, lambda: subcommand.do(options), options)
             return
         if options["watch"] is not None or (options["json"] and not subcommand.prints_json):
             queries = ", ".join(

@@ -1,7 +1,7 @@
 """The bases of the commands of streams, dispensers, topics and channels: status, and actions on their rows."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,23 +11,23 @@ from django.db import connections, router
 from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import Argument, arg, field_values, operation_arguments, yes
-from resourcepool.management.layout import one_line
+from resourcepool.management.layout import columns, one_line, table
 from resourcepool.management.subcommands import (
     CommandGroup,
     Options,
+    Report,
     Subcommand,
     action,
     page_arguments,
     query,
 )
-from resourcepool.management.watch_mode import Report
-from resourcepool.management.work_report import next_page_hint, statuses_as_text, work_as_text
 from resourcepool.operations import Operation
 from resourcepool.operations.taskqueue import PAUSE, RESUME
 from resourcepool.status.status_reader import MAX_ROWS
 from resourcepool.status.system import NamedSystem
-from resourcepool.status.work.pages import MAX_LISTED, page_of_work
+from resourcepool.status.work.pages import FIGURES, MAX_LISTED, WorkPage, page_of_work
 from resourcepool.taskqueue.abstract import MAX_NAMES, existing_names
+from resourcepool.text import natural_key
 from resourcepool.translation import gettext as _
 
 MAX_KEYS = 10_000
@@ -177,3 +177,33 @@ class WorkCommand(NamedRowsCommand):
 
 def _column(rows: Any, name: str) -> set[str]:
     return set(retrying(connections[rows.db], lambda: list(rows.values_list(name, flat=True))))
+
+
+def statuses_as_text(system: NamedSystem, statuses: Sequence[Any]) -> list[Any]:
+    """Return a table of the rows of a system, and why nothing happens in them."""
+    if not statuses:
+        return [_(system.none_yet)]
+    parts: list[Any] = [table(_sorted(statuses, "name"), columns(system.figures))]
+    if len(statuses) == 1 and system.parts and (rows := getattr(statuses[0], system.parts[0])):
+        parts += ["", table(rows, columns(system.parts[1]))]
+    reasons = [one_line(f"{one.name}: {one.explanation}", None) for one in statuses if one.explanation]
+    return [*parts, *(["", *reasons] if reasons else [])]
+
+
+def _sorted(rows: Sequence[Any], name: str) -> list[Any]:
+    """Return the rows of a page, "req-2" before "req-10"; the database orders the pages by plain text."""
+    return sorted(rows, key=lambda row: natural_key(getattr(row, name)))
+
+
+def work_as_text(model: Any, page: WorkPage, words: str) -> list[Any]:
+    """Return a table of tasks or timers; ``words``: the command's arguments that show this page."""
+    rows = _sorted(page.work, model.key_columns[1])
+    shown = table(rows, columns(FIGURES[model])) if rows else _("There are none.")
+    return [shown, *next_page_hint(words, page.after)]
+
+
+def next_page_hint(words: str, after: str) -> Iterator[str]:
+    """Yield the arguments for the next page, if there is one; ``words``: the arguments of this page."""
+    if after:
+        yield ""
+        yield _("There are more: %s") % f"{words} --after {shlex.quote(one_line(after, None))}"

@@ -3,8 +3,7 @@
 A project adds its own in ``AppConfig.ready``: ``OPERATIONS["reboot"] = Operation(name="reboot", ..)``.
 """
 
-from resourcepool.operations.fields import DurationField, Field, TextField
-from resourcepool.operations.operation import Operation, by_name
+from resourcepool.operations.operation import DurationField, Field, Operation, TextField, by_name
 from resourcepool.operations.resources import ALL
 
 OPERATIONS = by_name(*ALL)

@@ -1,21 +1,148 @@
 """An operation, declared once for the admin, the commands and the REST API."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from django.db import DatabaseError, InterfaceError, connections
+from django.utils.text import capfirst
 
+from resourcepool import options
 from resourcepool.db.retry import retrying
-from resourcepool.exceptions import ResourcePoolError, RowLocked
-from resourcepool.operations.applied import Applied
-from resourcepool.operations.fields import Field
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption, Hidden, ResourcePoolError, RowLocked
+from resourcepool.labels import join_names
+from resourcepool.resources.queryset import MAX_DURATION
 from resourcepool.resources.state import State, Status
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy, gettext_noop as _
 
-SKIPPED = _("%(count)d skipped.")
+
+@dataclass(frozen=True, kw_only=True)
+class TextField:
+    """One line of text.
+
+    Attributes:
+        max_length: the maximum number of characters.
+        is_required: whether "" is refused.
+        error_for: returns an error message for a line that is not allowed, otherwise "".
+        is_own_name: pages fill in the name of the operator.
+    """
+
+    name: str
+    label: Any
+    help: Any = ""
+    max_length: int
+    is_required: bool = True
+    error_for: Callable[[str], str] = lambda _line: ""
+    is_own_name: bool = False
+
+    @property
+    def option(self) -> str:
+        """The option of commands."""
+        return f"--{self.name}"
+
+    def clean(self, value: Any, *, is_required: bool = True) -> str:
+        """Return the line; raises BadOption."""
+        # Before the check of its length, so that for 20 digits the error is about numbers.
+        is_checked = isinstance(value, str) and (value or not is_required)
+        if is_checked and (wrong := self.error_for(value[: self.max_length + 1])):
+            raise BadOption(self.name, value, wrong)
+        if value:
+            return options.text(self.option, value, most=self.max_length)
+        if self.is_required and is_required:
+            why = Sentence(_("required, one line of 1 to %(count)s characters"), count=self.max_length)
+            raise BadOption(self.option, Hidden(), because=why)
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DurationField:
+    """A duration from a second to 30 days; None, if it is not required: until further notice."""
+
+    name: str = "duration"
+    label: Any
+    help: Any = ""
+    is_required: bool = False
+    option = "--for"
+
+    def clean(self, value: Any, *, is_required: bool = True) -> float | None:
+        """Return the seconds; raises BadOption."""
+        if value is None and self.is_required and is_required:
+            raise BadOption(self.option, Hidden(), because=Sentence(_("required, in seconds")))
+        if value is None:
+            return None
+        return options.seconds(self.option, value, least=1, most=MAX_DURATION)
+
+
+Field = TextField | DurationField
+
+
+@dataclass(kw_only=True)
+class Applied:
+    """The result of an operation on some rows.
+
+    Attributes:
+        operation: the ``Operation``.
+        found: the number of rows that it was to change.
+        changed: the number of rows that it changed.
+        deferred: how many of these change only when their lease ends.
+        rows: the rows in parts that were changed, as they were before; empty unless they are logged.
+        warnings: sentences about the result.
+        errors: why rows were not changed. After an error other than RowLocked, the state of the others is unknown.
+    """
+
+    operation: Any
+    found: int
+    changed: int = 0
+    deferred: int = 0
+    rows: list[Any] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+
+    @property
+    def skipped(self) -> int:
+        """The number of rows that were not changed."""
+        return max(0, self.found - self.changed)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the skipped rows are certainly unchanged."""
+        return all(isinstance(error, RowLocked) for error in self.errors)
+
+    @property
+    def skipped_message(self) -> str:
+        """The message about the skipped rows, if there was no error; "" if none was skipped."""
+        return str(self.operation.skipped_message % {"count": self.skipped}) if self.skipped else ""
+
+    def done_messages(self, model: Any, names: Sequence[str]) -> list[str]:
+        """Return the messages about the changed rows of ``model``; ``names``: their names, or those of all rows."""
+        done, later = self.operation.done_message, self.operation.deferred_message
+        texts = []
+        for text, count in ((done, self.changed - self.deferred), (later, self.deferred)):
+            if count:
+                what = described(model, count, names if self.found == 1 else ())
+                texts.append(capfirst(str(text % {"count": count, "what": what, "names": join_names(names)})))
+        return texts
+
+    def or_raise(self, *, even_if_locked: bool = True) -> Self:
+        """Return this result; raises its last error."""
+        if self.errors and (even_if_locked or not self.is_known):
+            raise self.errors[-1]
+        return self
+
+
+def described(model: Any, count: int, names: Sequence[object] = ()) -> str:
+    """Return changed rows in words: "stream orders" if ``names`` has that name alone, otherwise "3 streams"."""
+    words = model._meta
+    if count == len(names) == 1:
+        return f"{words.verbose_name} {names[0]}"
+    noun = words.verbose_name if count == 1 else words.verbose_name_plural
+    return gettext("%(count)s %(noun)s") % {"count": f"{count:,}", "noun": noun}
+
+
+SKIPPED = gettext_lazy("%(count)d skipped.")
 MAX_ROWS = 10_000  # more events at once would overflow the history
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from resourcepool.operations.fields import TextField
-from resourcepool.operations.operation import Operation
+from resourcepool.operations.operation import Operation, TextField
 from resourcepool.queues import administration
 from resourcepool.queues.models import MAX_NAME, Queue, QueueGroup, Server
 from resourcepool.status.queues.alarms import stuck_drains

@@ -1,19 +1,77 @@
-"""Operations on resources."""
+"""Operations on resources. Health checks run in a thread, so that a page answers in time even if a checker hangs."""
 
+from collections.abc import Collection
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import Any
 
 from django.db.models import Q
 
+from resourcepool.clock import monotonic
 from resourcepool.conf import setting
+from resourcepool.db import background
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.health_checks.check import CheckOptions, Tally, check
 from resourcepool.health_checks.lease import CHECK_REASON
 from resourcepool.history.leaks import acknowledge, select_open_leaks
-from resourcepool.operations import check_now
-from resourcepool.operations.fields import DurationField, TextField
-from resourcepool.operations.operation import Operation
+from resourcepool.operations.operation import DurationField, Operation, TextField
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import MAX_REASON, State, Status
-from resourcepool.translation import gettext_lazy as _, ngettext_lazy
+from resourcepool.translation import gettext, gettext_lazy as _, ngettext_lazy
+
+MAX_CHECKS = 20
+TIME_LIMIT = 25.0  # seconds; no check starts later, because web servers time out after 30
+GRACE = 2.0  # seconds to release resources that were not checked
+
+
+class Unfinished(ResourcePoolError):
+    """The time was up after ``done`` checks."""
+
+    def __init__(self, done: int = 0) -> None:
+        super().__init__(
+            gettext(
+                "Not all checks finished within %d s; select fewer. Resources that are still being checked"
+                " are released unchanged when their check ends."
+            )
+            % TIME_LIMIT
+        )
+        self.done = done
+
+
+def check_now(model: Any, pks: Collection[Any], actor: str) -> int:
+    """Check these resources; return the number of checked ones after TIME_LIMIT + GRACE seconds at most.
+
+    Quarantines that were not set by a check are not ended.
+
+    Args:
+        actor: the operator, for the history.
+
+    Raises:
+        Unfinished: the checks took longer.
+        CheckerBroken, BadOption: as ``check`` does.
+    """
+    tally, ended, until = Tally(), Future[None](), monotonic() + TIME_LIMIT
+
+    def checkpoint() -> None:
+        if monotonic() > until:
+            raise Unfinished
+
+    def work() -> None:
+        try:
+            check(model, pks, options=CheckOptions(actor=actor), on_result=tally, checkpoint=checkpoint)
+        except Exception as error:  # noqa: BLE001 (raised again by ended.result())
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    background.start("check", work)
+    wait([ended], timeout=TIME_LIMIT + GRACE)
+    done = sum(tally.verdicts.values())
+    if not ended.done() or isinstance(ended.exception(), Unfinished):
+        raise Unfinished(done)
+    ended.result()
+    return done
+
 
 REASON = TextField(
     name="reason",
@@ -161,7 +219,7 @@ ALL = (
         states=(State.FREE, State.COOLING, State.QUARANTINED),
         is_for=lambda model: model._meta.label in setting("CHECKS"),
         applicable=lambda rows: rows.available() | rows.quarantined().filter(reason__code=CHECK_REASON),
-        do=lambda rows, actor: check_now.check_now(rows.model, list(rows.values_list("pk", flat=True)), actor),
+        do=lambda rows, actor: check_now(rows.model, list(rows.values_list("pk", flat=True)), actor),
         done_message=ngettext_lazy(
             "%(what)s was checked; see its last check for the result.",
             "%(what)s were checked; see the list for the results.",
@@ -170,6 +228,6 @@ ALL = (
         skipped_message=_(
             "%(count)d skipped: held, out of service, due to a waiter, or in a quarantine not set by a check."
         ),
-        max_rows=check_now.MAX_CHECKS,
+        max_rows=MAX_CHECKS,
     ),
 )

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from resourcepool.operations.fields import TextField
-from resourcepool.operations.operation import Operation, retried
+from resourcepool.operations.operation import Operation, TextField, retried
 from resourcepool.taskqueue.abstract import PausableQuerySet, WorkQuerySet
 from resourcepool.taskqueue.dispenser.models import BucketQuerySet
 from resourcepool.taskqueue.timers.models import Timer, TimerQuerySet

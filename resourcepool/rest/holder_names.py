@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption
-from resourcepool.rest.access import caller, user_name
+from resourcepool.rest.refusals import caller, user_name
 
 # Lengths in characters. Together they fit in the column.
 MAX_HOLDER = 72

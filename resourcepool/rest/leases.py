@@ -16,12 +16,11 @@ from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED_NAMES
 from resourcepool.rest import serializers
-from resourcepool.rest.access import caller, pool_named, pool_of, require
 from resourcepool.rest.grants import Token, detach_and_describe, lease_for, lease_of_token
 from resourcepool.rest.holder_names import holder_name, user_suffix
-from resourcepool.rest.limits import apply_limits, quota
+from resourcepool.rest.limits import apply_limits, quota, wait_slot
+from resourcepool.rest.refusals import caller, pool_named, pool_of, require
 from resourcepool.rest.view import ActionView, View
-from resourcepool.rest.wait_slots import wait_slot
 from resourcepool.status.snapshots import as_data
 
 MAX_UNREADABLE = 5  # resources with an undecryptable secret that one request skips

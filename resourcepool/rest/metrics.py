@@ -10,11 +10,11 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from rest_framework.request import Request
 
 from resourcepool.resources.registry import resource_models
-from resourcepool.rest.access import has_permission
+from resourcepool.rest.refusals import has_permission
 from resourcepool.rest.view import View
-from resourcepool.status.pools import FIGURES, PoolStatus, pools
+from resourcepool.status.registry import systems
+from resourcepool.status.resources.pools import FIGURES, PoolStatus, pools
 from resourcepool.status.system import Figure
-from resourcepool.status.systems.registry import systems
 
 
 class Metrics(View):

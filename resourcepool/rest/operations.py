@@ -1,4 +1,4 @@
-"""The operations of operators on resources: listed and executed."""
+"""Operations of operators on resources, submission of tasks, and publication of messages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +10,17 @@ from rest_framework.response import Response
 from resourcepool import options
 from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
+from resourcepool.locks import Channel
+from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.operations import OPERATIONS, DurationField, Field, Operation
 from resourcepool.resources.registry import select_resources
 from resourcepool.rest import serializers
-from resourcepool.rest.access import caller, pool_of, require
-from resourcepool.rest.body import body
-from resourcepool.rest.errors import as_not_found
 from resourcepool.rest.leases import selectors_of
-from resourcepool.rest.view import View
+from resourcepool.rest.refusals import as_not_found, caller, pool_of, require
+from resourcepool.rest.serializers import PublishRequest, SubmitRequest, Submitted
+from resourcepool.rest.view import ActionView, View, body
+from resourcepool.taskqueue import submit
+from resourcepool.taskqueue.models import Stream
 
 
 class Operations(View):
@@ -90,3 +93,28 @@ def answered(operation: Operation, data: Mapping[str, Any], *, is_required: bool
         return operation.clean(data, is_required=is_required)
     except BadOption as error:
         raise error.of(names.get(error.name, error.name)) from None
+
+
+class Submit(ActionView):
+    """``POST streams/<name>/submit``: adds a task. With a ``key`` the request is safe to repeat."""
+
+    request_serializer = SubmitRequest
+    responses = {201: Submitted, 200: Submitted}
+
+    def post(self, request: Request, name: str) -> Response:
+        require(request, "submit", Stream)
+        task = self.read_body()
+        with as_not_found("stream"):
+            done = submit(name, **task)
+        return Response({"key": done.key, "is_new": done.is_new}, 201 if done.is_new else 200)
+
+
+class Publish(ActionView):
+    """``POST channels/<name>/publish``: publishes a message and returns its number."""
+
+    request_serializer = PublishRequest
+    responses = {201: {"number": int}}
+
+    def post(self, request: Request, name: str) -> Response:
+        require(request, "publish", ChannelRow)
+        return Response({"number": Channel(name).publish(self.read_body()["payload"])}, 201)

@@ -14,21 +14,20 @@ from resourcepool.resources.registry import resource_models, select_resources
 from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.state import State
 from resourcepool.rest import serializers
-from resourcepool.rest.access import has_permission, pool_of, require
-from resourcepool.rest.errors import NotFound, as_not_found
+from resourcepool.rest.refusals import NotFound, as_not_found, has_permission, pool_of, require
 from resourcepool.rest.view import View
-from resourcepool.status import why
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.alarms import alarms
-from resourcepool.status.export.records import resource_records
-from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
+from resourcepool.status.export import resource_records
 from resourcepool.status.locks.lock_status import LockStatus, lock_named, locks
-from resourcepool.status.pools import PoolStatus, in_state, pools
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
 from resourcepool.status.queues.queues import QueueStatus, queues_of
+from resourcepool.status.registry import named_systems, systems
+from resourcepool.status.resources import why
+from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
+from resourcepool.status.resources.pools import PoolStatus, in_state, pools
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.status.system import NamedSystem
-from resourcepool.status.systems.registry import named_systems, systems
 
 LOCK_MODELS = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)
 # {path: system} of the systems with named rows.

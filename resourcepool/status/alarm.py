@@ -28,7 +28,7 @@ LOCK_LABELS = {
 
 
 class AlarmKind(StrEnum):
-    """The kinds of alarms, the worst first: all mild kinds come after all severe ones."""
+    """The kinds of alarms, the worst first; the mild ones begin with CHECKER_BROKEN."""
 
     UNREADABLE = "unreadable"
     NOTHING_IN_SERVICE = "nothing_in_service"
@@ -63,24 +63,7 @@ class AlarmKind(StrEnum):
     EXPIRED = "expired"
 
 
-MILD = {
-    *(
-        AlarmKind.CHECKER_BROKEN,
-        AlarmKind.JOB_FAILED,
-        AlarmKind.SWEEP_STALE,
-        AlarmKind.CHECK_STALE,
-        AlarmKind.FAILED_TASKS,
-    ),
-    *(
-        AlarmKind.DEAD_TASKS,
-        AlarmKind.DEAD_TIMERS,
-        AlarmKind.LAGGING,
-        AlarmKind.DRAIN_OVERDUE,
-        AlarmKind.DRAIN_STUCK,
-        AlarmKind.FLAPPING,
-    ),
-    *(AlarmKind.IDLE_SERVER, AlarmKind.TOO_MANY_SERVERS, AlarmKind.LEAKED, AlarmKind.EXPIRED),
-}
+GRAVITY = {kind: number for number, kind in enumerate(AlarmKind)}
 
 
 def lock_label(kind: str, name: str) -> str:
@@ -124,7 +107,7 @@ class Alarm:
     @property
     def is_severe(self) -> bool:
         """Whether it keeps, or will soon keep, a caller from a resource or work from being done."""
-        return self.kind not in MILD
+        return GRAVITY[self.kind] < GRAVITY[AlarmKind.CHECKER_BROKEN]
 
 
 def about_row(model: Any, key: object) -> dict[str, str]:

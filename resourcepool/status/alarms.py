@@ -1,22 +1,33 @@
-"""Computes the alarms from the status of pools, jobs and the other systems; alarms are never stored."""
+"""Computes the alarms from the status of all systems, and snoozes them; alarms are never stored.
+
+A snooze folds an alarm away on the dashboard for an hour, for all users. It is an event of the history: all see it,
+with the name of who did it, and it ends by itself.
+"""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from django.db import router
+
+from resourcepool.db.dialect import DbNow
 from resourcepool.events import Sentence, localized
 from resourcepool.exceptions import CheckerBroken, DatabaseUnavailable
 from resourcepool.health_checks.checker import check_intervals
 from resourcepool.history.leaks import open_leaks
+from resourcepool.history.models import MAX_ACTOR, MAX_ROW, Event, storable
 from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
-from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
+from resourcepool.signals import EventKind, alarm_snoozed
+from resourcepool.status.alarm import GRAVITY, Alarm, AlarmKind, Thresholds
 from resourcepool.status.jobs import JobStatus, jobs
-from resourcepool.status.pools import PoolStatus, pools
-from resourcepool.status.systems.registry import systems
+from resourcepool.status.registry import systems
+from resourcepool.status.resources.pools import PoolStatus, pools
+from resourcepool.status.resources.waiters import explain_longest_wait
+from resourcepool.status.snapshots import fetch_all
 from resourcepool.status.times import duration
-from resourcepool.status.waiters import explain_longest_wait
 from resourcepool.translation import gettext as _, ngettext
 
 __all__ = ["Alarm", "AlarmKind", "Thresholds", "alarms", "alarms_of", "evaluate"]
@@ -76,8 +87,7 @@ def evaluate(
     for pool in pools:
         raised += _of_pool(pool, limits, explanations.get(pool.label, ""))
         raised += _of_checks(pool, checked_every.get(pool.label), jobs.get(f"{CHECK}{pool.label}"))
-    order = list(AlarmKind)
-    return sorted(raised, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
+    return sorted(raised, key=lambda alarm: (GRAVITY[alarm.kind], alarm.pool))
 
 
 def _has_late_waiter(pool: PoolStatus, limits: Thresholds) -> bool:
@@ -216,3 +226,36 @@ def _of_leaks(label: str, count: int) -> Alarm:
         count,
     )
     return Alarm(AlarmKind.LEAKED, label, text % {"count": count, "pool": label})
+
+
+HOUR = 3_600.0  # seconds
+SNOOZED = "alarm"  # of these events; ``row`` is the id of the alarm
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """``by``: the name of the operator; ``left``: seconds until it ends."""
+
+    by: str
+    left: float
+
+
+def snooze(alarm: str, by: str, seconds: float = HOUR) -> None:
+    """Snooze the alarm with this id for ``seconds``, an hour at most; 0 ends its snooze."""
+    columns = {"pool": SNOOZED, "row": storable(alarm, MAX_ROW), "actor": storable(by, MAX_ACTOR)}
+    seconds = min(seconds, HOUR)
+    Event.objects.create(at=DbNow(), what=EventKind.SNOOZED, seconds=seconds, **columns)
+    alarm_snoozed.send_robust(sender=Event, alarm=alarm, by=by, seconds=seconds)
+
+
+def snoozes() -> dict[str, Snooze]:
+    """Return {id of an alarm: its snooze}."""
+    events = Event.objects.using(router.db_for_write(Event)).filter(pool=SNOOZED, what=EventKind.SNOOZED)
+    last = {event.row: event for event in fetch_all(events.since(HOUR).with_age().order_by("pk"))}
+    found = {row: Snooze(event.actor, (event.seconds or 0.0) - event.age) for row, event in last.items()}
+    return {row: snooze for row, snooze in found.items() if snooze.left > 0}
+
+
+def key_of(alarm: str) -> str:
+    """Return the key of an alarm in ``snoozes``."""
+    return storable(alarm, MAX_ROW)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import connections, router
 
@@ -11,6 +11,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.jobs import Job
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.alarm import ABOUT_DATABASES, Alarm, AlarmKind
+from resourcepool.status.system import System, gauge
 from resourcepool.translation import gettext as _
 
 FEW = 0.1  # of the sessions that a server allows
@@ -57,3 +58,30 @@ def database_alarms(statuses: Sequence[DatabaseStatus]) -> Iterator[Alarm]:
             )
             values = {"left": one.left, "most": one.most}
             yield Alarm(AlarmKind.FEW_SESSIONS, ABOUT_DATABASES % one.name, text % values)
+
+
+class DatabasesSystem(System):
+    """The databases; they have no page."""
+
+    @property
+    def plural(self) -> str:
+        """See ``System``."""
+        return _("databases")
+
+    def list_of_alarm(self, kind: AlarmKind, name: str) -> tuple[Any, dict[str, str]]:
+        """See ``System``."""
+        return None, {}
+
+
+SYSTEM = DatabasesSystem(
+    name="databases",
+    word="database",
+    viewed=(Job,),
+    read=databases,
+    figures=(
+        gauge("sessions", "Open sessions of the database server, of all programs.", "sessions"),
+        gauge("sessions_left", "Sessions that it accepts besides.", "left"),
+    ),
+    alarms=lambda statuses, limits: database_alarms(statuses),
+    subject=ABOUT_DATABASES,
+)

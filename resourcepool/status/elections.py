@@ -11,12 +11,13 @@ from resourcepool.elections.models import Election as ElectionRow, selector
 from resourcepool.status.badge import Badge, Level
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader
-from resourcepool.translation import gettext as _, gettext_lazy
+from resourcepool.status.system import LOCKS, NamedSystem, Panel, count, gauge, seconds, text
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 from resourcepool.waiting.models import Ticket
 
-LED = Badge(Level.OK, "led", gettext_lazy("has a leader"))
-ELECTING = Badge(Level.WARN, "electing", gettext_lazy("no leader yet"))
-NO_LEADER = Badge(Level.BAD, "no_leader", gettext_lazy("no leader"))
+LED = Badge(Level.OK, "led", _("has a leader"))
+ELECTING = Badge(Level.WARN, "electing", _("no leader yet"))
+NO_LEADER = Badge(Level.BAD, "no_leader", _("no leader"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class ElectionStatus(ReasonsMixin):
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
         if not self.leader and not self.standbys:
-            yield _("no leader and no standbys")
+            yield gettext("no leader and no standbys")
 
 
 def _annotated(rows: Any) -> Any:
@@ -73,3 +74,20 @@ def _status(row: Any, standbys: int) -> ElectionStatus:
 
 
 ELECTIONS = StatusReader(ElectionRow, _annotated, _read, word="election")
+
+
+SYSTEM = NamedSystem(
+    reader=ELECTIONS,
+    figures=(
+        text(_("election"), "name"),
+        gauge("led", "Whether there is a leader.", lambda one: bool(one.leader)),
+        text(_("leader"), "leader"),
+        count(_("term"), "term", gauge=("term", "The number of the last term.")),
+        seconds(_("leading for"), "since"),
+        seconds(_("expires in"), "expires_in"),
+        count(_("standbys"), "standbys", gauge=("standbys", "Number of standbys.")),
+    ),
+    section=LOCKS,
+    none_yet=gettext_noop("No elections yet: the first campaign creates its election."),
+    panel=Panel(_("Elections"), _("one leader each"), order=55, id_prefix="rpe"),
+)

@@ -12,8 +12,8 @@ from resourcepool.history.models import Event
 from resourcepool.locks.models import NUMBER_MARK, RWLockPermit, SemaphorePermit
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import EventKind
+from resourcepool.status.alarms import SNOOZED as ALARM
 from resourcepool.status.snapshots import fetch_all
-from resourcepool.status.snoozes import POOL as ALARM
 from resourcepool.status.times import precise_duration
 from resourcepool.translation import gettext as _, gettext_lazy
 

@@ -12,20 +12,19 @@ from resourcepool.events import localized
 from resourcepool.history.models import MAX_ACTOR, Event
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.queues.queries import using_of_queues
-from resourcepool.status import why
 from resourcepool.status.event_text import add_sentences
-from resourcepool.status.figure_text import figure_text
-from resourcepool.status.holders import ActiveLease
-from resourcepool.status.locks.held_by_process import held_by, processes
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, lock_named
-from resourcepool.status.locks.summary import first_holders
+from resourcepool.status.locks.summary import first_holders, held_by, processes
 from resourcepool.status.queues.queue_groups import queue_groups
+from resourcepool.status.registry import named_systems
+from resourcepool.status.resources import why
+from resourcepool.status.resources.holders import ActiveLease
+from resourcepool.status.resources.waiters import WaiterStatus
 from resourcepool.status.search import find, without_password
 from resourcepool.status.snapshots import fetch_all
-from resourcepool.status.systems.registry import named_systems
+from resourcepool.status.system import figure_text
 from resourcepool.status.times import ago, duration
-from resourcepool.status.waiters import WaiterStatus
 from resourcepool.taskqueue.abstract import work_models
 from resourcepool.translation import gettext as _, ngettext
 

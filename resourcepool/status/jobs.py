@@ -7,6 +7,7 @@ from django.db import connections, router
 from resourcepool.jobs import Job
 from resourcepool.leases import verbs
 from resourcepool.status.snapshots import Since, Until, fetch_all
+from resourcepool.status.system import System, gauge
 
 MAX_JOBS = 200
 
@@ -37,3 +38,15 @@ def jobs() -> dict[str, JobStatus]:
         row.name: JobStatus(row.name, row.done, row.failed, row.result, row.holder if row.left > 0 else "")
         for row in fetch_all(rows[:MAX_JOBS])
     }
+
+
+SYSTEM = System(
+    name="jobs",
+    word="periodic_job",  # Prometheus sets a label ``job`` itself
+    viewed=(Job,),
+    read=lambda: jobs().values(),
+    figures=(
+        gauge("success_age_seconds", "Time since the last success.", "done"),
+        gauge("failed", "Whether the job has failed since then.", lambda one: one.failed is not None),
+    ),
+)

@@ -14,7 +14,7 @@ from resourcepool.proxies.formats import address
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
-from resourcepool.status.holders import host_and_pid
+from resourcepool.status.resources.holders import host_and_pid
 from resourcepool.status.snapshots import fetch_all, read_each
 from resourcepool.waiting.models import Ticket
 

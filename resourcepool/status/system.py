@@ -10,10 +10,20 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from django.utils.formats import number_format
+
 from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
-from resourcepool.status.sections import INTERNALS
 from resourcepool.status.status_reader import StatusReader
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.status.times import duration
+from resourcepool.translation import gettext, gettext_lazy as _
+
+RESOURCES = _("Resources")
+WORK = _("Work")
+QUEUES = _("Queues")
+LOCKS = _("Locks and channels")
+INTERNALS = _("Internals")
+
+SECTIONS = (RESOURCES, WORK, QUEUES, LOCKS, INTERNALS)
 
 
 class Unit(Enum):
@@ -184,7 +194,33 @@ class NamedSystem(System):
         """The users' word for one row, in their language."""
         return str(self.figures[0].label)
 
+    @property
+    def figures_of_pages(self) -> list[tuple[Any, Figure]]:
+        """(heading, figure) of each figure that pages show."""
+        headings = ((one.label if one.heading is None else one.heading, one) for one in self.figures)
+        return [(heading, figure) for heading, figure in headings if heading]
+
     def __post_init__(self) -> None:
         self.word, self.read = self.reader.word, self.reader.named
         self.figures = (self.figures[0], STATUS, *self.figures[1:])
         self.name, self.viewed = f"{self.word}s", (self.reader.model,)
+
+
+def number(count: float) -> str:
+    """Format a whole number with thousands separators."""
+    return number_format(count, 0, use_l10n=True, force_grouping=True)
+
+
+SEPARATOR = ", "
+WRITE: Mapping[Unit, Callable[[Any], object]] = {
+    Unit.TEXT: lambda text: text or "-",
+    Unit.SECONDS: lambda seconds: "" if seconds is None else duration(seconds),
+    Unit.AGO: lambda seconds: "-" if seconds is None else gettext("%s ago") % duration(seconds),
+    Unit.COUNT: number,
+    Unit.COUNTS: lambda counts: SEPARATOR.join(map(number, counts)),
+}
+
+
+def figure_text(figure: Figure, status: Any) -> str:
+    """Return a figure of a status as text."""
+    return str(WRITE.get(figure.unit, str)(figure.of(status)))

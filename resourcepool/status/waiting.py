@@ -14,9 +14,9 @@ from resourcepool.resources.registry import resource_models
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using
 from resourcepool.status.locks.lock_status import LockStatus, status_of
 from resourcepool.status.locks.summary import first_holders
+from resourcepool.status.resources.waiters import WaiterStatus, matching, waiter_status
 from resourcepool.status.snapshots import Since, fetch_all
 from resourcepool.status.times import duration
-from resourcepool.status.waiters import WaiterStatus, matching, waiter_status
 from resourcepool.translation import gettext as _
 from resourcepool.waiting.models import Ticket, pool_name
 

@@ -29,7 +29,7 @@ from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind, RowEvent, alarm_cleared, alarm_raised, emit
 from resourcepool.status.alarms import Alarm, AlarmKind, alarms
-from resourcepool.status.pools import PoolStatus, pools
+from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.sweeps.pruning import (
     prune_channels,
     prune_finished,

@@ -9,9 +9,8 @@ from django.utils.safestring import SafeString
 
 from resourcepool.events import localized
 from resourcepool.queues.models import Move
-from resourcepool.status.figure_text import SEPARATOR, figure_text, number
 from resourcepool.status.locks.summary import first_holders
-from resourcepool.status.system import Figure
+from resourcepool.status.system import SEPARATOR, Figure, figure_text, number
 from resourcepool.status.times import TENTHS, duration, precise_duration
 from resourcepool.translation import gettext as _
 

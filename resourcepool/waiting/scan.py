@@ -8,8 +8,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import Model
 from resourcepool.waiting import assignment, tickets
 from resourcepool.waiting.handover import FIRST_TICKETS
-from resourcepool.waiting.look import TOGETHER
-from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, scan_pause
+from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, TOGETHER, scan_pause
 from resourcepool.waiting.waiter import Waiter
 
 WAITED_LONG = 1.0  # seconds after which waiters of other processes may be nearer

@@ -35,10 +35,8 @@ def test_the_list_of_dispensers_says_what_waits_who_has_what_and_why_nothing_is_
     for part in (
         "at work",
         "it has no unfinished tasks",
-        "1 live bucket<",
-        "1 expired bucket<",
-        "failed",
-        "never",
+        ">1</a>, 1</td>",  # buckets: live, expired
+        '<td class="field-figure_6">-</td>',  # never rebuilt
     ):
         assert part in shown
     assert "?dispenser=reviews&amp;state=ready" in shown
@@ -46,7 +44,7 @@ def test_the_list_of_dispensers_says_what_waits_who_has_what_and_why_nothing_is_
     shown = page(admin_client, "dispenser", "changelist")
     assert "only failed tasks" in shown
     assert "1 failed task waits to be retried or discarded" in shown
-    assert "1 live bucket" in page(admin_client, "dispenser", "change", "reviews")
+    assert "<dt>Buckets live, expired</dt>" in page(admin_client, "dispenser", "change", "reviews")
 
 
 def test_saving_a_form_writes_what_was_edited_and_not_what_others_wrote(

@@ -16,7 +16,7 @@ from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
-from resourcepool.status.pools import in_state
+from resourcepool.status.resources.pools import in_state
 from tests.admin.conftest import event, lease, text
 from tests.app.models import Device
 from tests.app.rows import change, new, several

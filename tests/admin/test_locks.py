@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.admin import activity
+from resourcepool.admin import events
 from resourcepool.history.merge import Entry
 from resourcepool.history.recorder import recorder
 from resourcepool.history.writer import write
@@ -173,7 +173,7 @@ class TestHistory:
     def test_all_of_it_is_on_pages_of_their_own(
         self, admin_client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(activity, "LATEST", 1)
+        monkeypatch.setattr(events, "LATEST", 1)
         permits("semaphore", "licence", [A, B])
         told(SemaphorePermit, "licence#0", "the first", fence=900)
         told(SemaphorePermit, "licence#1", "the second", fence=3)

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from resourcepool.admin import event_filters
+from resourcepool.admin import filters
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Event, Job, Proxy, Ticket
 from resourcepool.signals import EventKind
@@ -77,7 +77,7 @@ def test_what_the_filters_find(viewer: Client, query: str, expected: set[str]) -
 def test_filters_search_the_newest_events_and_a_resource_finds_all_of_its_own(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_filters, "NEWEST", 2)
+    monkeypatch.setattr(filters, "NEWEST", 2)
     proxy, other = several(Proxy, 2)
     event(proxy, reason="old")
     event(other, reason="new")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from django.db import models
 
 from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
+from resourcepool.status.registry import register
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader
 from resourcepool.status.system import NamedSystem, Panel, gauge, text
-from resourcepool.status.systems.registry import register
 
 
 class Announcement(models.Model):

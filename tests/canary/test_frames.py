@@ -23,7 +23,7 @@ from resourcepool.models import Proxy
 from resourcepool.proxies.import_proxies import import_proxies
 from resourcepool.queues import QueueServer
 from resourcepool.resources.state import QuarantinePolicy
-from resourcepool.rest.errors import error_response
+from resourcepool.rest.refusals import error_response
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept
 from resourcepool.taskqueue import submit, timers

@@ -16,10 +16,10 @@ from resourcepool.history.recorder import recorder
 from resourcepool.models import Job, Proxy
 from resourcepool.signals import SIGNALS, RowEvent
 from resourcepool.status.alarms import alarms
-from resourcepool.status.holders import active_leases
-from resourcepool.status.pools import pools
-from resourcepool.status.waiters import waiters_of
-from resourcepool.status.why import resource
+from resourcepool.status.resources.holders import active_leases
+from resourcepool.status.resources.pools import pools
+from resourcepool.status.resources.waiters import waiters_of
+from resourcepool.status.resources.why import resource
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.sweeps.sweep import check_health
 from tests.app.rows import new, steal

@@ -4,7 +4,7 @@ import pytest
 
 from resourcepool.dashboard.cells import CellDescriber, proportional_shares, resource_squares
 from resourcepool.resources.state import State
-from resourcepool.status.grid import Cell
+from resourcepool.status.resources.grid import Cell
 
 HOSTILE = '"><script>alert(1)</script>'
 

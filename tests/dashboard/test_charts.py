@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from resourcepool.dashboard.charts import drawn
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy, Sample
-from resourcepool.status.activity import Point
+from resourcepool.status.resources.activity import Point
 from tests.app.rows import hold, new
 from tests.dashboard.test_views import client_with
 

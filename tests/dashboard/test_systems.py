@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 
+from resourcepool.status.registry import named_systems
 from resourcepool.status.system import NamedSystem
-from resourcepool.status.systems.registry import named_systems
 from tests.dashboard.test_streams import shown
 
 pytestmark = pytest.mark.django_db

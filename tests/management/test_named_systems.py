@@ -7,8 +7,8 @@ from django.db.models import Model
 from django.utils.timezone import now
 
 from resourcepool.models import Dispenser, Stream, Timer, Topic
+from resourcepool.status.registry import named_systems
 from resourcepool.status.system import NamedSystem
-from resourcepool.status.systems.registry import named_systems
 from resourcepool.taskqueue import submit
 from tests.committed import transactional_db
 from tests.management.command_runner import run

@@ -11,10 +11,9 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
 
-from resourcepool.management import record_writers
-from resourcepool.management.commands import resourcepool_export as command
+from resourcepool.management.commands import resourcepool_export, resourcepool_export as command
 from resourcepool.models import Event, Proxy
-from resourcepool.status.export import records
+from resourcepool.status import export
 from tests.app.models import Device
 from tests.app.rows import columns, hold, new, several
 from tests.history.recorded import told
@@ -80,7 +79,7 @@ def test_nothing_to_export_is_said() -> None:
 def test_never_more_than_a_chunk_is_read_and_none_is_left_out(
     monkeypatch: pytest.MonkeyPatch, statements: list[Any]
 ) -> None:
-    monkeypatch.setattr(records, "CHUNK", 3)
+    monkeypatch.setattr(export, "CHUNK", 3)
     expected = sorted(one.pk for one in several(Proxy, 7))
     statements.clear()
     assert [one["id"] for one in run("export", "--format", "json").json] == expected
@@ -175,8 +174,8 @@ def test_a_file_that_was_not_finished_is_removed(tmp_path: Path, monkeypatch: py
         out.write("half of it")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(record_writers, "write_csv", interrupt)
-    monkeypatch.setattr(command.record_writers, "write_csv", interrupt)
+    monkeypatch.setattr(resourcepool_export, "write_csv", interrupt)
+    monkeypatch.setattr(command, "write_csv", interrupt)
     new(Proxy)
     stopped = run("export", "--output", tmp_path / "half.csv")
     assert (stopped.err, stopped.code) == ("interrupted; unfinished files are removed\n", 130)

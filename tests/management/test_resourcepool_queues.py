@@ -10,7 +10,7 @@ from resourcepool.management.layout import console, render_text
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration
 from resourcepool.queues.queries import expand_ids
-from resourcepool.status.queues.moves import MoveRecord
+from resourcepool.status.queues.queues import MoveRecord
 from tests.management.queues import planned, queues, server
 
 pytestmark = pytest.mark.usefixtures("transactional_db")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from resourcepool.db.dialect import DbLater, DbNow
-from resourcepool.management import watch_mode
+from resourcepool.management import subcommands
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration
 from tests.committed import Statement
@@ -78,7 +78,7 @@ class TestShow:
                 if Pause.looks == 2:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr(watch_mode, "interruptible_sleep", Pause().wait)
+        monkeypatch.setattr(subcommands, "interruptible_sleep", Pause().wait)
         shown = queues("show", "orders", "--watch", 3)
         assert shown.out.count("orders: sticky") == 2
         assert shown.code == 0

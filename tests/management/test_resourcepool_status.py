@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import DatabaseError
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.management import layout, watch_mode
+from resourcepool.management import layout, subcommands
 from resourcepool.management.commands import resourcepool_status as command
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
@@ -158,7 +158,7 @@ class TestWatching:
                     raise KeyboardInterrupt
 
         monkeypatch.setattr(command.Command, "_report", once_down)
-        monkeypatch.setattr(watch_mode, "interruptible_sleep", Pause().wait)
+        monkeypatch.setattr(subcommands, "interruptible_sleep", Pause().wait)
         shown = run("status", "proxy", "--watch", 5, "--json")
         assert len(shown.out.splitlines()) == 2
         assert shown.err == "gone away\n"
@@ -169,7 +169,7 @@ class TestWatching:
             def wait(self, seconds: float) -> None:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(watch_mode, "interruptible_sleep", Pause().wait)
+        monkeypatch.setattr(subcommands, "interruptible_sleep", Pause().wait)
         first = run("status", "--watch").out.splitlines()[0]
         assert datetime.datetime.fromisoformat(first).tzinfo is not None
 
@@ -182,7 +182,7 @@ class TestWatching:
                 if Pause.looks == 2:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr(watch_mode, "interruptible_sleep", Pause().wait)
+        monkeypatch.setattr(subcommands, "interruptible_sleep", Pause().wait)
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("COLUMNS", "200")
         hold(new(Proxy), holder="[red]evil\x1b]0;owned\x07[/]")

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from resourcepool.management.layout import console, render_text
+from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
+from resourcepool.management.layout import Column, columns, console, counts, render_text, table
 from resourcepool.management.queues_report import MOVES, QUEUE_GROUPS, SERVERS
-from resourcepool.management.status_report import LEASE_COLUMNS
-from resourcepool.management.tables import Column, columns, counts, table
-from resourcepool.status.systems.registry import named_systems
+from resourcepool.status.registry import named_systems
 from resourcepool.status.work.pages import FIGURES
 from tests.management.test_base import Terminal
 

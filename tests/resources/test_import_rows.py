@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.admin.csv_response import csv_response
+from resourcepool.admin.csv_export import csv_response
 from resourcepool.exceptions import ImportRefused
 from resourcepool.resources.import_rows import (
     CHANGED,
@@ -16,7 +16,7 @@ from resourcepool.resources.import_rows import (
     apply_row_plan,
     make_row_plan,
 )
-from resourcepool.status.export.records import resource_columns, resource_records
+from resourcepool.status.export import resource_columns, resource_records
 from tests.app.models import Device, Team
 from tests.app.rows import columns, hold, new
 

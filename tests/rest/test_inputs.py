@@ -12,9 +12,9 @@ from django.db import OperationalError
 from rest_framework.test import APIClient
 
 from resourcepool.models import Proxy
-from resourcepool.rest.body import refuse_without_length
-from resourcepool.rest.errors import LengthRequired
+from resourcepool.rest.refusals import LengthRequired
 from resourcepool.rest.status import NAMED_SYSTEMS
+from resourcepool.rest.view import refuse_without_length
 from tests.app.rows import columns, new
 from tests.rest.conftest import Caller
 

@@ -15,8 +15,8 @@ from rest_framework.authentication import TokenAuthentication
 from resourcepool.locks import Channel, Lock
 from resourcepool.models import Proxy, Stream
 from resourcepool.operations import OPERATIONS
-from resourcepool.rest import openapi, view
-from resourcepool.rest.answers import attribute_texts
+from resourcepool.rest import urls, view
+from resourcepool.rest.schema import attribute_texts
 from resourcepool.rest.urls import described
 from resourcepool.rest.view import View
 from resourcepool.taskqueue import submit
@@ -204,7 +204,7 @@ def test_the_description_is_made_by_one_thread_at_a_time(
 def test_without_drf_spectacular_all_but_the_description_works(
     root: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (openapi, view):
+    for module in (urls, view):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert View.schema is None
     answer = root.get("openapi")

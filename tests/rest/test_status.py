@@ -8,7 +8,7 @@ from resourcepool.locks import Channel, Lock
 from resourcepool.models import Proxy, Stream
 from resourcepool.queues import administration
 from resourcepool.resources.state import State
-from resourcepool.status import why
+from resourcepool.status.resources import why
 from resourcepool.taskqueue import submit
 from tests.app.rows import hold, new, several
 from tests.rest.conftest import Caller

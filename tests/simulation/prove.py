@@ -95,7 +95,7 @@ FURTHER = (
     ),
     Mutation(
         "an expired ticket is not replaced",
-        "waiting/look.py",
+        "waiting/turn.py",
         "if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):",
         "if False:",
     ),

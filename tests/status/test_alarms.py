@@ -16,7 +16,7 @@ from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
 from resourcepool.status.alarms import Alarm, AlarmKind, Thresholds, alarms, evaluate
 from resourcepool.status.jobs import JobStatus
-from resourcepool.status.pools import PoolStatus
+from resourcepool.status.resources.pools import PoolStatus
 from resourcepool.status.times import duration
 from resourcepool.sweeps.sweep import sweep
 from tests.app.rows import change, hold, new, several
@@ -251,7 +251,8 @@ class TestSomebodyWhoWaitsForLong:
         new(Proxy)
         ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
         monkeypatch.setattr(
-            "resourcepool.status.waiters._waiter_status", Mock(side_effect=DatabaseUnavailable("gone"))
+            "resourcepool.status.resources.waiters._waiter_status",
+            Mock(side_effect=DatabaseUnavailable("gone")),
         )
         found = self.alarm()
         assert (found.kind, found.text) == (

@@ -7,13 +7,13 @@ import pytest
 
 from resourcepool.resources.state import State
 from resourcepool.status.badge import Level, resource_badge, work_badge
-from resourcepool.status.channels import ChannelStatus, SubscriptionStatus
 from resourcepool.status.elections import ElectionStatus
+from resourcepool.status.locks.channels import ChannelStatus, SubscriptionStatus
 from resourcepool.status.locks.cycles import Cycle, Link, lock_badge
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus
-from resourcepool.status.queues.badges import badge_of_server, queue_group_badge
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
+from resourcepool.status.queues.system import badge_of_server, queue_group_badge
 from resourcepool.status.work.dispensers import DispenserStatus
 from resourcepool.status.work.streams import FirstTask, StreamStatus
 from resourcepool.status.work.timers import FirstTimer, TopicStatus

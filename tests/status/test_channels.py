@@ -9,7 +9,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Subscription
 from resourcepool.status.alarm import AlarmKind
-from resourcepool.status.channels import CHANNELS, channel_alarms, channels
+from resourcepool.status.locks.channels import CHANNELS, channel_alarms, channels
 from tests.app.rows import granted
 
 pytestmark = pytest.mark.django_db

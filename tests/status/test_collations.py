@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from resourcepool.models import Proxy
-from resourcepool.status.grid import grid
-from resourcepool.status.pools import pools
+from resourcepool.status.resources.grid import grid
+from resourcepool.status.resources.pools import pools
 from tests.app.models import Device
 from tests.app.rows import new
 

@@ -8,8 +8,8 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
-from resourcepool.status.activity import RecentEvents, recent_events
-from resourcepool.status.grid import grid
+from resourcepool.status.resources.activity import RecentEvents, recent_events
+from resourcepool.status.resources.grid import grid
 from tests.app.models import Device, Ghost
 from tests.app.rows import change, hold, new, several
 

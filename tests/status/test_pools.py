@@ -8,7 +8,7 @@ import pytest
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
-from resourcepool.status.pools import in_state, pools
+from resourcepool.status.resources.pools import in_state, pools
 from tests.app.rows import new
 from tests.waiting.threads import ticket
 

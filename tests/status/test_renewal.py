@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.status.holders import renewal
+from resourcepool.status.resources.holders import renewal
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event
 from resourcepool.signals import alarm_snoozed
 from resourcepool.status.alarm import Alarm, AlarmKind
-from resourcepool.status.snoozes import key_of, snooze, snoozes
+from resourcepool.status.alarms import key_of, snooze, snoozes
 
 pytestmark = pytest.mark.django_db
 BLOCKED = Alarm(AlarmKind.BLOCKED, "stream: oracle", "blocked").id

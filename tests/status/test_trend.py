@@ -6,7 +6,7 @@ import pytest
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import Sample
-from resourcepool.status.activity import ChartRange, Point, Row, fold, trends, up_to_now
+from resourcepool.status.resources.activity import ChartRange, Point, Row, fold, trends, up_to_now
 
 
 @pytest.fixture(autouse=True)

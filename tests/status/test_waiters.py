@@ -7,7 +7,7 @@ import pytest
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status
-from resourcepool.status.waiters import WaiterStatus, waiters_of
+from resourcepool.status.resources.waiters import WaiterStatus, waiters_of
 from tests.app.models import Device
 from tests.app.rows import hold, new
 from tests.waiting.threads import ticket

@@ -9,7 +9,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State, Status
-from resourcepool.status import why
+from resourcepool.status.resources import why
 from tests import running
 from tests.app.models import Device
 from tests.app.rows import change, expire, hold, new

@@ -5,20 +5,19 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, lines, link_to_list
+from resourcepool.admin.columns import badge, lines
 from resourcepool.admin.containers import ContainerAdmin
+from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
-from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
+from resourcepool.operations.locks import MOVE, PRUNE, REMOVE_CHANNEL, REMOVE_SUBSCRIPTION
 from resourcepool.operations.operation import by_name
 from resourcepool.status.badge import HAS_READER, NO_READER, Level
-from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN
-from resourcepool.status.systems.channels import SYSTEM
+from resourcepool.status.locks.channels import MAX_SUBSCRIPTIONS_SHOWN, SYSTEM
 from resourcepool.status.times import duration
-from resourcepool.translation import gettext, gettext_lazy as _, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _
 
 ChannelFilter = text_filter("channel", _("channel"))
 StatusFilter = choice_filter(
@@ -33,7 +32,7 @@ StatusFilter = choice_filter(
 class ChannelAdmin(ContainerAdmin):
     settings = ("kept", "kept_count")
     work_title = _("Subscriptions, the furthest behind first")
-    facts = ("status_badge", "messages", "readers", "behind")
+    more_facts = ("last", "behind")
     system = SYSTEM
     operations = by_name(PRUNE, REMOVE_CHANNEL)
 
@@ -43,20 +42,7 @@ class ChannelAdmin(ContainerAdmin):
     def first_work(self, row: Any, work: Any) -> Any:
         return work.durable().order_by("cursor", "pk")
 
-    @admin.display(description=_("messages"))
-    def messages(self, row: Any) -> str:
-        kept = link_to_list(self.admin_site, MessageRow, f"{row.status.kept:,}", channel=row.name)
-        text = gettext("%(count)d in the last minute, newest number %(last)d")
-        return lines(kept, text % {"count": row.status.published, "last": row.status.last})
-
-    @admin.display(description=_("readers"))
-    def readers(self, row: Any) -> str:
-        count = len(row.status.subscriptions)
-        text = ngettext("%d durable subscription", "%d durable subscriptions", count) % count
-        named = self.link_to_work(row.name, text, status="durable")
-        return lines(named, gettext("%d unnamed") % row.status.listeners)
-
-    @admin.display(description=_("unread"))
+    @admin.display(description=_("furthest behind"))
     def behind(self, row: Any) -> str:
         """Return the durable subscriptions that are furthest behind."""
         behind = [one for one in row.status.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN] if one.unread]
@@ -93,7 +79,7 @@ class SubscriptionAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Ope
     search_fields = ("name",)
     search_help_text = _("Exact name of a subscription.")
     actions = ()
-    operations = by_name(MOVE, REMOVE)
+    operations = by_name(MOVE, REMOVE_SUBSCRIPTION)
     time_annotations = {"micros_left": "busy_before"}
 
     @admin.display(description=_("name"))

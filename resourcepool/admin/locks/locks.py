@@ -10,9 +10,9 @@ from django.db.models import BooleanField, Exists, F, OuterRef, Value
 from django.db.models.functions import Concat, Substr
 from django.http import HttpRequest
 
-from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, lines
+from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.access import can_view
@@ -23,9 +23,9 @@ from resourcepool.operations import Operation
 from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER
 from resourcepool.operations.operation import by_name
 from resourcepool.status.locks.cycles import KINDS, cycles, lock_badge, short_holder
-from resourcepool.status.locks.held_by_process import held_by
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_HOLDERS, LockStatus, lock_named, status_of
+from resourcepool.status.locks.summary import held_by
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 from resourcepool.waiting.models import Ticket, pool_name

@@ -1,6 +1,6 @@
 """Queue groups in the admin: their settings and status."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -13,15 +13,29 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from resourcepool import options
 from resourcepool.admin.base import ModelForm
 from resourcepool.admin.columns import badge, lines, link_to_list
-from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
+from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.queues import PAUSE, RESUME
+from resourcepool.operations.queues import PAUSE, RESUME, by_queue_group
 from resourcepool.queues.models import MAX_NAME, Move, Queue, QueueGroup, Server
-from resourcepool.status.queues.badges import queue_group_badge
 from resourcepool.status.queues.queue_groups import queue_groups
+from resourcepool.status.queues.system import queue_group_badge
 from resourcepool.status.times import format_datetime
 from resourcepool.translation import gettext, gettext_lazy as _
+
+
+class PerQueueGroupAdminMixin(OperationsAdminMixin):
+    """An admin whose operations run once per queue group, each on all of its chosen rows or on none."""
+
+    def display_name(self, row: Any) -> str:
+        return f"{row.queue_group}: {row}"
+
+    def parts(self, request: HttpRequest, chosen: Any, operation: Any) -> Iterable[Any]:
+        return by_queue_group(chosen.rows)
+
+    def logged_values(self, entered: dict[str, Any]) -> str:
+        return ""
+
 
 SETTINGS = ("strategy", "heartbeat_every", "judge_dead_after", "reload_every", "handover_timeout")
 

@@ -1,22 +1,85 @@
-"""Queue servers in the admin: their status, heartbeats and queues."""
+"""Queue servers and moves in the admin, and the filters beside the lists of servers, queues and moves."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 from django.http import HttpRequest
 
-from resourcepool.admin.base import ReadOnlyAdmin
+from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import ago_since, badge, column, for_time_since, lines, link_to_list
-from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
-from resourcepool.admin.queues.filters import QueueGroupFilter
+from resourcepool.admin.filters import ChoiceFilter, choice_filter, newest
+from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
 from resourcepool.labels import format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
-from resourcepool.queues.models import Queue, Server
-from resourcepool.status.queues.badges import server_badge
+from resourcepool.queues.models import Move, Queue, QueueGroup, Server
+from resourcepool.queues.queries import of_server
+from resourcepool.status.queues.system import server_badge
 from resourcepool.status.times import exact_duration, precise_duration
 from resourcepool.translation import gettext, gettext_lazy as _
+
+MAX_CHOICES = 100  # names; other names work in the URL
+MAX_KEY_DIGITS = 18  # that every database takes
+
+
+def unowned() -> Any:
+    """Return the condition for queues that no living server has."""
+    return ~Exists(Server.objects.alive().filter(pk=OuterRef("cur_server_id")))
+
+
+def _queue_groups() -> Iterable[tuple[str, str]]:
+    return [
+        (name, name)
+        for name in QueueGroup.objects.order_by("name").values_list("name", flat=True)[:MAX_CHOICES]
+    ]
+
+
+def _narrow(rows: Any, wanted: str) -> Any:
+    if wanted == "unowned":
+        return rows.filter(unowned())
+    if wanted == "asked":
+        return rows.filter(requested_at__isnull=False, is_retiring=False)
+    if wanted == "pinned":
+        return rows.exclude(pin="")
+    return rows.filter(is_retiring=True) if wanted == "retiring" else rows
+
+
+QueueGroupFilter = choice_filter(
+    "queue_group", _("queue group"), _queue_groups, lambda rows, name: rows.filter(queue_group__name=name)
+)
+StatusFilter = choice_filter(
+    "status",
+    _("status"),
+    [
+        ("unowned", _("unowned")),
+        ("asked", _("requested")),
+        ("pinned", _("pinned")),
+        ("retiring", _("being removed")),
+    ],
+    _narrow,
+)
+
+
+class ServerFilter(ChoiceFilter):
+    """Filters by the key of the server that has or has requested a queue; offered only when a link has set it."""
+
+    title, parameter_name = _("server (has or has requested it)"), "server"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        wanted = self.value()
+        return (
+            [(wanted, str(Server.objects.filter(pk=_key_in(wanted)).first() or f"#{wanted}"))] if wanted else []
+        )
+
+    def narrow(self, rows: Any, wanted: str) -> Any:
+        return rows.filter(of_server(_key_in(wanted)))
+
+
+def _key_in(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) <= MAX_KEY_DIGITS else 0
+
 
 LABELS = column("labels", _("labels"), format_labels, name="offered")
 REGISTERED = column("micros_registered", _("registered"), ago_since, name="registered")
@@ -94,3 +157,25 @@ def _since_heartbeat(server: Any) -> float:
     """Return the seconds since its last heartbeat."""
     seconds: float = server.ttl - server.micros_left / 1_000_000
     return max(0.0, seconds)
+
+
+@admin.register(Move)
+class MoveAdmin(ExactSearchMixin, ReadOnlyAdmin):
+    """Moves, newest first: which queue went from which server to which, and why."""
+
+    list_display = fields = (
+        *("at", "queue_group", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason"),
+    )
+    list_filter = (
+        choice_filter(
+            "queue_group", _("queue group"), _queue_groups
+        ),  # its rows have the name instead of the key
+        choice_filter("what", _("action"), Move.Action.choices),
+    )
+    search_fields = ("queue_id",)
+    search_help_text = _(
+        "Enter the complete id of a queue. Filters and search cover only the newest 100,000 moves."
+    )
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        return super().get_search_results(request, newest(queryset), search_term)

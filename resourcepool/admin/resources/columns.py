@@ -12,7 +12,7 @@ from resourcepool.admin.columns import badge, countdown, joined, lines
 from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
 from resourcepool.status.badge import resource_badge
-from resourcepool.status.holders import acquisitions, changes_of_status, host_and_pid, renewal
+from resourcepool.status.resources.holders import acquisitions, changes_of_status, host_and_pid, renewal
 from resourcepool.status.times import duration, format_short_datetime
 from resourcepool.translation import gettext, gettext_lazy as _
 

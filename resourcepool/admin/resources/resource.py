@@ -2,22 +2,86 @@
 
 from typing import Any, ClassVar
 
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from resourcepool.admin import describe
-from resourcepool.admin.activity import ActivityAdminMixin
+from resourcepool.admin.base import ModelForm
+from resourcepool.admin.columns import lines
+from resourcepool.admin.csv_export import export
+from resourcepool.admin.events import ActivityAdminMixin
+from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.resources.columns import ResourceColumnsMixin
-from resourcepool.admin.resources.csv_export import export
-from resourcepool.admin.resources.deletion import DeletionMixin
-from resourcepool.admin.resources.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
 from resourcepool.admin.resources.import_pages import ImportMixin
+from resourcepool.admin.resources.importers import ProxyImporter
+from resourcepool.admin.resources.operations import DeletionMixin
 from resourcepool.db.dialect import DbNow
+from resourcepool.events import localized
+from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.leaks import leak_events
-from resourcepool.resources.state import state_of
+from resourcepool.proxies import fields
+from resourcepool.proxies.fields import IDENTITY, BadField
+from resourcepool.proxies.models import Proxy
+from resourcepool.resources.state import State, Status, Verdict, state_of
+from resourcepool.resources.tags import parse_tags
+from resourcepool.status.resources.holders import on_host
+from resourcepool.status.resources.pools import in_state
 from resourcepool.status.search import named
 from resourcepool.translation import gettext_lazy as _
+
+HELD, NEVER = "held", "never"
+AFTER_LEASE = (
+    Status.QUARANTINED,
+    Status.RESERVED,
+    Status.RETIRED,
+)  # of a draining resource; same values as the states
+
+
+def _in_state(rows: Any, state: str) -> Any:
+    if state == HELD:
+        return rows.held()
+    if state not in State.values:
+        return rows
+    draining = Q(in_state(State.DRAINING), status=state) if state in AFTER_LEASE else Q(pk__in=())
+    return rows.filter(in_state(State(state)) | draining)
+
+
+def _with_verdict(rows: Any, verdict: str) -> Any:
+    if verdict == NEVER:
+        return rows.filter(checked_at=None)
+    return rows.filter(verdict=verdict) if verdict in Verdict.values else rows
+
+
+def _tagged(rows: Any, text: str) -> Any:
+    try:
+        tags = parse_tags(text)
+    except ValueError:
+        return rows.none()
+    return rows.filter(Q(*(("tags__contains", f" {tag} ") for tag in tags)))
+
+
+# Includes draining resources that will have the state after their lease.
+StateFilter = choice_filter(
+    "state", _("state"), [(HELD, _("held (leased or draining)")), *State.choices], _in_state
+)
+VerdictFilter = choice_filter(
+    "verdict", _("last check"), [*Verdict.choices, (NEVER, _("never checked"))], _with_verdict
+)
+TagFilter = text_filter("tag", _("tags"), _("one or more"), _tagged)
+HolderFilter = text_filter(
+    "held_by", _("holder"), _("starts with"), lambda rows, text: rows.held().filter(holder__startswith=text)
+)
+# Found in the default holder name or in the history.
+HostFilter = text_filter(
+    "on_host", _("host of the holder"), _("whole name"), lambda rows, text: on_host(rows.held(), text)
+)
+CountryFilter = text_filter(
+    "in_country", _("country"), _("two letters"), lambda rows, text: rows.filter(country=text.upper())
+)
 
 
 class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, ImportMixin):
@@ -57,3 +121,62 @@ class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, Imp
         leaks = leak_events(row) if state in describe.HELD else []
         sentences = [*describe.sentences(row, state, row.db_now, row.begun), *map(describe.leak_text, leaks)]
         return more | {"subtitle": describe.title_of(row), "state": self.state(row), "sentences": sentences}
+
+
+class ProxyForm(ModelForm):
+    """Accepts a new password and never shows the stored one."""
+
+    new_password = forms.CharField(
+        label=_("New password"),
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_(
+            "Leave empty to keep the stored password. It is removed when the address or user name changes."
+        ),
+    )
+
+    class Meta:
+        model = Proxy
+        fields = ("scheme", "host", "port", "username", "country", "tags", "weight", "notes")
+
+    def clean_new_password(self) -> str:
+        """Encrypt it now, so that a missing key becomes an error of this field, like a value that no import accepts."""
+        password = str(self.cleaned_data["new_password"])
+        try:
+            if password:
+                self.instance.password = fields.password(password)
+        except (BadField, SecretUnreadable) as error:
+            raise forms.ValidationError(localized(error)) from None
+        return ""
+
+
+@admin.register(Proxy)
+class ProxyAdmin(ResourceAdmin):
+    importer = ProxyImporter
+    form = ProxyForm
+    list_filter: ClassVar[tuple[Any, ...]] = (*ResourceAdmin.list_filter, CountryFilter)
+    search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")
+
+    @admin.display(description=_("tags, country"))
+    def labels(self, resource: Any) -> str:
+        return lines(super().labels(resource), resource.country)
+
+    def save_model(self, request: HttpRequest, obj: Proxy, form: ModelForm, change: bool) -> None:
+        """Remove the stored password if the address changed without a new one, and say so."""
+        removes = change and _loses_password(form) and bool(obj.__dict__.get("password"))
+        if removes:
+            obj.password = ""
+        super().save_model(request, obj, form, change)
+        if removes:
+            text = _("The stored password was removed because the address changed. Enter it again if needed.")
+            self.message_user(request, text, messages.WARNING)
+
+    def changed_columns(self, form: ModelForm) -> list[str]:
+        """Return the changed columns, including that of the password."""
+        columns = ["password" if name == "new_password" else name for name in super().changed_columns(form)]
+        return [*columns, "password"] if _loses_password(form) else columns
+
+
+def _loses_password(form: ModelForm) -> bool:
+    """Whether the address changed, to which the stored password belongs, and no new password was entered."""
+    return "new_password" not in form.changed_data and not set(IDENTITY).isdisjoint(form.changed_data)

@@ -23,14 +23,13 @@ from resourcepool.management.layout import one_line
 from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.operations import Operation
-from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
-from resourcepool.status.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN
-from resourcepool.status.systems.channels import SYSTEM
+from resourcepool.operations.locks import MOVE, PRUNE, REMOVE_CHANNEL, REMOVE_SUBSCRIPTION
+from resourcepool.status.locks.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN, SYSTEM
 from resourcepool.translation import gettext as _, gettext_lazy, gettext_noop
 
 PAUSE = 0.5  # seconds between two checks for a channel that does not exist yet
 ON_CHANNELS = {"prune": PRUNE, "remove": REMOVE_CHANNEL}
-ON_SUBSCRIPTIONS = {"move": MOVE, "forget": REMOVE}
+ON_SUBSCRIPTIONS = {"move": MOVE, "forget": REMOVE_SUBSCRIPTION}
 
 
 class Command(NamedRowsCommand):

@@ -17,13 +17,12 @@ from resourcepool.management.arguments import (
     pool_models,
 )
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import more_rows_note, one_line
-from resourcepool.management.status_report import LEASE_COLUMNS
-from resourcepool.management.tables import table
+from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
+from resourcepool.management.layout import more_rows_note, one_line, table
 from resourcepool.operations import OPERATIONS
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import parse_key
-from resourcepool.status.holders import ActiveLease, active_leases, lease_counts, leased_rows, locked
+from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts, leased_rows, locked
 from resourcepool.status.snapshots import read_each
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 

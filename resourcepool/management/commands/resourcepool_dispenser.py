@@ -7,7 +7,7 @@ from resourcepool.management.arguments import arg, flag, yes
 from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import DISCARD, RETRY, REVOKE
-from resourcepool.status.systems.dispensers import SYSTEM
+from resourcepool.status.work.dispensers import SYSTEM
 from resourcepool.taskqueue.dispenser.dispenser import TaskDispenser
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.translation import gettext as _, gettext_lazy

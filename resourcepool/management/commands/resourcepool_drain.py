@@ -12,13 +12,12 @@ from resourcepool.db.lock_holders import MAX_ROWS
 from resourcepool.events import localized
 from resourcepool.management.arguments import Argument, arg, change_arguments, flag, operation_arguments
 from resourcepool.management.commands import resourcepool_operate
-from resourcepool.management.layout import one_line, render_text
-from resourcepool.management.status_report import LEASE_COLUMNS
-from resourcepool.management.tables import table
+from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
+from resourcepool.management.layout import one_line, render_text, table
 from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.operations.applied import Applied, described
+from resourcepool.operations.operation import Applied, described
 from resourcepool.resources.state import Status
-from resourcepool.status.holders import active_leases, locked
+from resourcepool.status.resources.holders import active_leases, locked
 from resourcepool.translation import gettext as _, gettext_lazy
 
 DRAIN, BACK = OPERATIONS["drain"], OPERATIONS["return_to_service"]

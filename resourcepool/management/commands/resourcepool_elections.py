@@ -1,7 +1,7 @@
 """``manage.py resourcepool_elections``: shows leaders and standbys."""
 
 from resourcepool.management.work_commands import NamedRowsCommand
-from resourcepool.status.systems.elections import SYSTEM
+from resourcepool.status.elections import SYSTEM
 from resourcepool.translation import gettext_lazy
 
 

@@ -1,10 +1,14 @@
 """``manage.py resourcepool_export``: exports resources or their events as CSV or JSON."""
 
+import csv
 import datetime
+import json
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
 
 from django.core.management.base import CommandError
 from django.db import connections, router
@@ -12,7 +16,6 @@ from django.db import connections, router
 from resourcepool import options as checked
 from resourcepool.db.dialect import read_clock
 from resourcepool.history.models import Event
-from resourcepool.management import record_writers
 from resourcepool.management.arguments import (
     Argument,
     arg,
@@ -24,21 +27,19 @@ from resourcepool.management.arguments import (
     yes,
 )
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import one_line, printable_lines
+from resourcepool.management.layout import as_text, one_line, printable_lines
 from resourcepool.models import Proxy
 from resourcepool.resources.registry import select_resources
-from resourcepool.status.export import records
-from resourcepool.status.export.cells import escape_formulas
+from resourcepool.status import export
+from resourcepool.status.export import escape_formulas
 from resourcepool.status.times import with_zone
 from resourcepool.translation import gettext as _, gettext_lazy
 
 logger = logging.getLogger(__name__)
 
-WRITERS: dict[str, Callable[..., int]] = {
-    "json": record_writers.write_json,
-    "lines": record_writers.write_json_lines,
-}
 MAX_PERIOD = 3_650 * checked.DAY
+PRIVATE = 0o600
+MAX_FILE_NAME = 4_096  # characters
 
 
 class Command(OperatorCommand):
@@ -72,17 +73,15 @@ class Command(OperatorCommand):
 
     def run(self, **options: Any) -> None:
         (model,), file = pool_models(options["pool"]), options["output"]
-        file_name = one_line(file, record_writers.MAX_FILE_NAME)
+        file_name = one_line(file, MAX_FILE_NAME)
         _refuse_wrong_combinations(model, options)
         if options["with_secrets"]:
             self.confirm(_("Write passwords in plain text to %s?") % file_name, yes=options["yes"])
         names, rows = _records(model, options)
-        with record_writers.private_file(file) if file else nullcontext(_StandardOutput(self.stdout)) as out:
+        with private_file(file) if file else nullcontext(_StandardOutput(self.stdout)) as out:
             if options["format"] == "csv":
                 # Files for resourcepool_import are not escaped for spreadsheets.
-                count = record_writers.write_csv(
-                    out, names, rows, None if options["with_secrets"] else escape_formulas
-                )
+                count = write_csv(out, names, rows, None if options["with_secrets"] else escape_formulas)
             else:
                 count = WRITERS[options["format"]](out, names, rows)
         if options["with_secrets"]:
@@ -105,15 +104,15 @@ class _StandardOutput:
         self._out.write(text, ending="")
 
 
-def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[records.Record]]:
+def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[export.Record]]:
     if options["events"]:
         since = checked.seconds("--since", _ago(options["since"], checked.DAY), least=1, most=MAX_PERIOD)
         until = checked.seconds("--until", _ago(options["until"], 0.0), most=MAX_PERIOD)
-        return records.event_columns(), records.event_records(model, since, until)
+        return export.event_columns(), export.event_records(model, since, until)
     rows = select_resources(model, (), criteria(model, options["tag"], options["where"]))
     secret = options["with_secrets"]
-    exported = records.import_records(rows) if secret else records.resource_records(rows)
-    return records.resource_columns(model, to_import=secret), exported
+    exported = export.import_records(rows) if secret else export.resource_records(rows)
+    return export.resource_columns(model, to_import=secret), exported
 
 
 def _ago(value: float | datetime.datetime | None, default: float) -> float:
@@ -144,3 +143,75 @@ def _refuse_wrong_combinations(model: Any, options: dict[str, Any]) -> None:
     for is_wrong, why in rules:
         if is_wrong:
             raise CommandError(why)
+
+
+class Output(Protocol):
+    """A text stream."""
+
+    def write(self, text: str, /) -> Any:
+        """Write ``text``."""
+
+
+def write_csv(
+    out: Output,
+    names: Sequence[str],
+    records: Iterable[export.Record],
+    cell: Callable[[Any], Any] | None = None,
+) -> int:
+    """Write a header and a row for each record; return the number of records. ``cell`` converts each value."""
+    writer, count = csv.writer(out), 0  # with its default CR LF it quotes cells with either line end
+    writer.writerow(names)
+    for count, record in enumerate(records, 1):  # noqa: B007 (counted)
+        row = [_text(record[name]) for name in names]
+        writer.writerow(map(cell, row) if cell else row)
+    return count
+
+
+def write_json(out: Output, names: Sequence[str], records: Iterable[export.Record]) -> int:
+    """Write an array of objects; return the number of records."""
+    count = 0
+    out.write("[")
+    for count, record in enumerate(records, 1):
+        out.write(("" if count == 1 else ",\n") + json.dumps(record, default=as_text))
+    out.write("]\n")
+    return count
+
+
+def write_json_lines(out: Output, names: Sequence[str], records: Iterable[export.Record]) -> int:
+    """Write one object per line; return the number of records."""
+    count = 0
+    for count, record in enumerate(records, 1):  # noqa: B007 (counted)
+        out.write(json.dumps(record, default=as_text) + "\n")
+    return count
+
+
+WRITERS: dict[str, Callable[..., int]] = {"json": write_json, "lines": write_json_lines}
+
+
+@contextmanager
+def private_file(name: str) -> Iterator[Output]:
+    """Open a new file that only its owner may read; remove it if the block fails.
+
+    Raises:
+        CommandError: it exists, or cannot be written.
+    """
+    path = Path(name)
+    try:
+        # An existing file may be readable to others, or be a link to another file.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    except FileExistsError:
+        raise CommandError(_("%s exists; choose another name") % one_line(name, MAX_FILE_NAME)) from None
+    except OSError as error:
+        raise CommandError(f"{one_line(name, MAX_FILE_NAME)}: {error.strerror or error}") from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            yield file
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _text(value: Any) -> Any:
+    if value is None:
+        return ""
+    return value if isinstance(value, str | int | float) else as_text(value)

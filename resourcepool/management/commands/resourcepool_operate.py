@@ -10,7 +10,7 @@ from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more_rows_note, one_line
 from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.operations.applied import Applied, described
+from resourcepool.operations.operation import Applied, described
 from resourcepool.resources.registry import resource_model, select_resources
 from resourcepool.translation import gettext as _, gettext_lazy
 

@@ -21,12 +21,10 @@ from resourcepool.management.arguments import (
     span,
 )
 from resourcepool.management.base import actor
-from resourcepool.management.layout import more_rows_note, one_line
-from resourcepool.management.status_report import alarms_as_text
-from resourcepool.management.subcommands import CommandGroup, Options, Subcommand, action, query
-from resourcepool.management.tables import table
-from resourcepool.management.watch_mode import Report
-from resourcepool.operations.applied import Applied
+from resourcepool.management.commands.resourcepool_status import alarms_as_text
+from resourcepool.management.layout import more_rows_note, one_line, table
+from resourcepool.management.subcommands import CommandGroup, Options, Report, Subcommand, action, query
+from resourcepool.operations.operation import Applied
 from resourcepool.operations.queues import (
     DRAIN,
     PAUSE,
@@ -45,9 +43,8 @@ from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import expand_ids, find_queue_group, using_of_queues
 from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.forecast import forecast
-from resourcepool.status.queues.moves import moves
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
-from resourcepool.status.queues.queues import queues_named, queues_of
+from resourcepool.status.queues.queues import moves, queues_named, queues_of
 from resourcepool.status.snapshots import as_data
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from resourcepool.management.subcommands import CommandGroup, Subcommand
 from resourcepool.management.work_commands import show
-from resourcepool.status.systems.registry import named_systems
+from resourcepool.status.registry import named_systems
 from resourcepool.translation import gettext as _, gettext_lazy
 
 

@@ -15,7 +15,7 @@ from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import DISCARD, RETRY
 from resourcepool.options import duration_text
-from resourcepool.status.systems.streams import SYSTEM
+from resourcepool.status.work.streams import SYSTEM
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.translation import gettext as _, gettext_lazy
 

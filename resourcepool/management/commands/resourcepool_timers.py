@@ -3,7 +3,7 @@
 from typing import Any
 
 from resourcepool.management.arguments import Argument, arg, parse_labels
-from resourcepool.management.long_running import LongRunningCommand
+from resourcepool.management.commands.resourcepool_consume import LongRunningCommand
 from resourcepool.taskqueue.timers import handlers
 from resourcepool.taskqueue.timers.runner import LATE_RATE, THREADS, TimerRunner
 from resourcepool.translation import gettext as _, gettext_lazy

@@ -2,7 +2,7 @@
 
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import CANCEL, DISCARD, FIRE, RETRY
-from resourcepool.status.systems.topics import SYSTEM
+from resourcepool.status.work.timers import SYSTEM
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.translation import gettext_lazy
 

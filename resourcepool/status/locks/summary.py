@@ -1,18 +1,24 @@
 """A summary of all locks: holders, longest waits and wait cycles; and their alarms."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
+from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q
 
 from resourcepool.db.retry import retrying
+from resourcepool.locks.bulk_release import INCARNATION
+from resourcepool.locks.models import Barrier, ConditionWaiter, Lock, RWLockPermit, SemaphorePermit
+from resourcepool.locks.registry import parse_holder
 from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, AlarmKind, about_row
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting
 from resourcepool.status.locks.lock_status import HELD, LockStatus, status_of
 from resourcepool.status.snapshots import Since, fetch_all
+from resourcepool.status.system import LOCKS, System, gauge
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _, ngettext
 
@@ -102,10 +108,91 @@ def lock_alarms(locks: LocksSummary, oldest: float) -> Iterator[Alarm]:
                 "%(count)d waiter, for %(wait)s; held by %(holder)s.",
                 "%(count)d waiters, the first for %(wait)s; held by %(holder)s.",
                 one.waiters,
-            ) % {
-                "count": one.waiters,
-                "wait": duration(one.longest_wait),
-                "holder": first_holders(one) or "-",
-            }
+            ) % {"count": one.waiters, "wait": duration(one.longest_wait), "holder": first_holders(one) or "-"}
             row = about_row(one.kind.model, one.kind.page_key(one.name))
             yield Alarm(AlarmKind.LOCK_WAIT, _about(one.kind, one.name), text, **row)
+
+
+class LocksSystem(System):
+    """The locks; an alarm names the kind of its lock."""
+
+    def list_of_alarm(self, kind: AlarmKind, name: str) -> tuple[Any, dict[str, str]]:
+        """See ``System``."""
+        lock_kind, _space, name = name.partition(" ")
+        return LockKind(lock_kind).model, {"status": "waited", "q": name}
+
+
+SYSTEM = LocksSystem(
+    name="locks",
+    word="locks",
+    viewed=(Lock, SemaphorePermit, RWLockPermit),
+    details=(ConditionWaiter, Barrier),
+    read=summary,
+    figures=(
+        gauge("holders", "Requests that hold a lock, a semaphore or a read-write lock.", "holders"),
+        gauge("waiters", "Waiters for one.", "waiters"),
+        gauge(
+            "longest_wait_seconds",
+            "Time for which the first of them has waited.",
+            lambda one: one.longest_wait or 0,
+        ),
+        gauge("deadlocks", "Wait cycles.", lambda one: len(one.cycles)),
+    ),
+    alarms=lambda locks, limits: lock_alarms(locks, limits.oldest_wait),
+    section=LOCKS,
+    subject=ABOUT_LOCKS,
+    alarm_operations=dict.fromkeys((AlarmKind.DEADLOCK, AlarmKind.LOCK_WAIT), ("revoke", "revoke-holder")),
+)
+
+
+MAX_NAMES_PER_KIND = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class HeldName:
+    """A name that a process holds. ``process``: its unique 8 digits; ``who``: host, process and thread."""
+
+    kind: LockKind
+    name: str
+    permits: int
+    process: str
+    who: str
+
+    @property
+    def called(self) -> str:
+        """Its kind and name, for people."""
+        return self.kind.called(self.name)
+
+
+def processes(holder: str) -> set[str]:
+    """Return the unique 8 hexadecimal digits of each process that matches ``holder`` and holds something.
+
+    Args:
+        holder: a holder as shown in lists, its 8 digits, or its first parts: ``host/pid`` or ``host``.
+
+    Raises:
+        DatabaseUnavailable: they cannot be read.
+    """
+    holder = holder.strip().rstrip("/")
+    digits = parse_holder(holder)[0] if "/" in holder else holder
+    if INCARNATION.fullmatch(digits):
+        return {held.process for held in held_by([digits])}
+    matching = {held.process for held in _held_names(Q(holder__startswith=f"{holder}/"))} if holder else set()
+    return {process for process in matching if INCARNATION.fullmatch(process)}
+
+
+def held_by(processes: Iterable[str]) -> list[HeldName]:
+    """Return the names that these processes hold; three queries. Raises DatabaseUnavailable."""
+    wanted, matches = set(processes), Q(pk__in=[])
+    for process in wanted:
+        matches |= Q(holder__contains=f"/{process}.")
+    return [held for held in _held_names(matches) if held.process in wanted] if wanted else []
+
+
+def _held_names(which: Q) -> list[HeldName]:
+    counts = Counter[tuple[str, LockKind, str, str]]()
+    for kind in KINDS:
+        rows = kind.rows().filter(HELD).filter(which).values_list("name", "holder").order_by("name", "holder")
+        for name, holder, count in fetch_all(rows.annotate(count=Count("pk"))[:MAX_NAMES_PER_KIND]):
+            counts[parse_holder(holder)[0], kind, name, short_holder(holder)] += count
+    return [HeldName(kind, name, count, process, by) for (process, kind, name, by), count in counts.items()]

@@ -78,18 +78,10 @@ def _stalled(status: QueueGroupStatus) -> Iterator[Alarm]:
             " ended or hangs. Its heartbeat continues, so no other server takes over; restart it.",
             worst.queues,
         )
-    limit = duration(_stalled_after(status, worst.in_hand))
-    values = {"ago": duration(worst.last_activity or 0.0), "within": limit}
-    count = worst.in_hand or worst.queues
-    yield _alarm(
-        AlarmKind.STALLED,
-        status,
-        text,
-        about_row(Server, worst.pk),
-        server=printable(worst),
-        count=count,
-        **values,
-    )
+    limit = _stalled_after(status, worst.in_hand)
+    spans = {"ago": duration(worst.last_activity or 0.0), "within": duration(limit)}
+    values = {"server": printable(worst), "count": worst.in_hand or worst.queues, **spans}
+    yield _alarm(AlarmKind.STALLED, status, text, about_row(Server, worst.pk), **values)
 
 
 def is_stalled(
@@ -119,17 +111,9 @@ def _overdue_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
         worst.asked_for,
     )
     limit = takeover_after(status.handover_timeout, worst.ttl)
-    values = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
-    count = worst.asked_for
-    yield _alarm(
-        AlarmKind.DRAIN_OVERDUE,
-        status,
-        text,
-        about_row(Server, worst.pk),
-        server=printable(worst),
-        count=count,
-        **values,
-    )
+    spans = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
+    values = {"server": printable(worst), "count": worst.asked_for, **spans}
+    yield _alarm(AlarmKind.DRAIN_OVERDUE, status, text, about_row(Server, worst.pk), **values)
 
 
 def stuck_drains(status: QueueGroupStatus) -> Iterator[Alarm]:

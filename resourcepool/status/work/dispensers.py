@@ -14,17 +14,29 @@ from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind, about_
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
+from resourcepool.status.system import (
+    WORK,
+    NamedSystem,
+    Panel,
+    RowList,
+    age,
+    count,
+    counts,
+    gauge,
+    seconds,
+    text,
+)
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
-from resourcepool.translation import gettext as _, gettext_lazy, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
 
 MAX_COUNTED = 10_000  # tasks, or buckets; to count more would take too long
 State = DispenserTask.State
 
-NO_WORKER = Badge(Level.BAD, "no_worker", gettext_lazy("no worker"))
-ALL_ASSIGNED = Badge(Level.BUSY, "all_assigned", gettext_lazy("all assigned"))
-ONLY_FAILED = Badge(Level.BAD, "only_failed", gettext_lazy("only failed tasks"))
+NO_WORKER = Badge(Level.BAD, "no_worker", _("no worker"))
+ALL_ASSIGNED = Badge(Level.BUSY, "all_assigned", _("all assigned"))
+ONLY_FAILED = Badge(Level.BAD, "only_failed", _("only failed tasks"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +80,19 @@ class DispenserStatus(ReasonsMixin):
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
         if self.is_paused:
-            yield _("it is paused")
+            yield gettext("it is paused")
         if self.depth:
             if not self.live:
-                yield _("no worker has a bucket")
+                yield gettext("no worker has a bucket")
             return
         if self.assigned and self.expired:
-            yield _(
+            yield gettext(
                 "all tasks are assigned; tasks in expired buckets return when the next worker asks for tasks"
             )
         elif self.assigned:
-            yield _("all tasks are assigned")
+            yield gettext("all tasks are assigned")
         elif not self.failed:
-            yield _("it has no unfinished tasks")
+            yield gettext("it has no unfinished tasks")
         if self.failed:
             text = ngettext(
                 "%(count)d failed task waits to be retried or discarded",
@@ -116,15 +128,15 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             # The worker of a live bucket reclaims expired ones when it asks for more tasks.
             quiet = one.quiet or 0.0
             if one.assigned and one.expired and not one.live and quiet > oldest:
-                text = _("no task has been handed out for %(age)s (%(reason)s).")
+                text = gettext("no task has been handed out for %(age)s (%(reason)s).")
                 text %= {"age": duration(quiet), "reason": one.explanation}
                 yield Alarm(AlarmKind.LATE_TASKS, about, text, **row)
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:
-            text = _("no task has been handed out for %(age)s; ready: %(count)d.")
+            text = gettext("no task has been handed out for %(age)s; ready: %(count)d.")
             if one.explanation:
-                text = _("no task has been handed out for %(age)s (%(reason)s); ready: %(count)d.")
+                text = gettext("no task has been handed out for %(age)s (%(reason)s); ready: %(count)d.")
             values = {"age": duration(idle), "count": one.depth, "reason": one.explanation}
             yield Alarm(AlarmKind.LATE_TASKS, about, text % values, **row)
 
@@ -181,3 +193,36 @@ DISPENSERS = StatusReader(
     {"paused": PausableQuerySet.paused},
 )
 dispensers = DISPENSERS.named
+
+
+TASKS = DispenserTask.State
+READY, ASSIGNED, FAILED = (
+    RowList(state.value, DispenserTask, {"state": state.value})
+    for state in (TASKS.READY, TASKS.ASSIGNED, TASKS.FAILED)
+)
+SYSTEM = NamedSystem(
+    details=(DispenserTask,),
+    reader=DISPENSERS,
+    figures=(
+        text(_("dispenser"), "name"),
+        count(_("ready"), "depth", READY, ("ready_tasks", "Tasks ready to be handed out.")),
+        seconds(_("oldest"), "oldest", gauge=("oldest_task_seconds", "Age of the oldest of the next tasks.")),
+        count(_("assigned"), "assigned", ASSIGNED, ("assigned_tasks", "Tasks in buckets.")),
+        counts(lambda one: (one.live, one.expired), _("Buckets live, expired"), RowList("buckets", Bucket, {})),
+        count(_("buckets"), "live", heading=""),
+        count(_("expired"), "expired", heading=""),
+        count(_("done/min"), "done", heading=_("Done per minute")),
+        count(_("failed"), "failed", FAILED, ("failed_tasks", "Failed tasks to retry or discard.")),
+        gauge("buckets", "Buckets of workers.", "live"),
+        age(_("last rebuild"), "rebuilt"),
+    ),
+    none_yet=gettext_noop("No dispensers yet: a dispenser is created on first use."),
+    alarms=lambda statuses, limits: dispenser_alarms(statuses, limits.oldest_task),
+    section=WORK,
+    subject=ABOUT_DISPENSERS,
+    alarm_lists={AlarmKind.FAILED_TASKS: FAILED, None: READY},
+    alarm_operations={AlarmKind.FAILED_TASKS: ("retry", "discard"), AlarmKind.LATE_TASKS: ("pause",)},
+    panel=Panel(
+        _("Dispensers"), _("tasks in buckets"), order=30, id_prefix="rpd", title_of_all=_("All dispensers")
+    ),
+)

@@ -14,12 +14,25 @@ from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.system import Figure, Unit, age, count, text
-from resourcepool.status.work.schedules import recurrence
+from resourcepool.status.times import exact_duration
 from resourcepool.taskqueue.abstract import existing_names
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import MAX_KEY, Task
 from resourcepool.taskqueue.timers.models import Timer
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
+from resourcepool.translation import gettext, gettext_lazy as _
+
+
+def recurrence(text: str) -> str:
+    """Return a schedule as text: "every 5 min", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
+    try:
+        schedule = read(text)
+    except (ValueError, LookupError, TypeError):  # written past validation
+        return text
+    if isinstance(schedule, Every):
+        return gettext("every %s") % exact_duration(schedule.seconds)
+    return f"{schedule.fields} ({schedule.tz})" if isinstance(schedule, Cron) else ""
+
 
 MAX_LISTED = 200
 

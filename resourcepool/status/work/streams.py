@@ -15,20 +15,21 @@ from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
+from resourcepool.status.system import WORK, NamedSystem, Panel, RowList, count, counts, gauge, seconds, text
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
-from resourcepool.translation import gettext as _, gettext_lazy, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
 from resourcepool.waiting.models import Ticket
 
 MAX_COUNTED = 10_000  # tasks; to count more would take too long
 State = Task.State
 
-INVALID = Badge(Level.BAD, "invalid", gettext_lazy("invalid settings"))
-BLOCKED = Badge(Level.BAD, "blocked", gettext_lazy("blocked"))
-PARTLY_BLOCKED = Badge(Level.BAD, "partly_blocked", gettext_lazy("partly blocked"))
-NO_CONSUMER = Badge(Level.BAD, "no_consumer", gettext_lazy("no consumer"))
-NO_HANDLER = Badge(Level.WARN, "no_handler", gettext_lazy("waiting for a handler"))
-RETRYING = Badge(Level.WARN, "retrying", gettext_lazy("waiting for a retry"))
+INVALID = Badge(Level.BAD, "invalid", _("invalid settings"))
+BLOCKED = Badge(Level.BAD, "blocked", _("blocked"))
+PARTLY_BLOCKED = Badge(Level.BAD, "partly_blocked", _("partly blocked"))
+NO_CONSUMER = Badge(Level.BAD, "no_consumer", _("no consumer"))
+NO_HANDLER = Badge(Level.WARN, "no_handler", _("waiting for a handler"))
+RETRYING = Badge(Level.WARN, "retrying", _("waiting for a retry"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +108,22 @@ class StreamStatus(ReasonsMixin):
         """See ``ReasonsMixin``."""
         first = self.first
         if self.wrong:
-            yield _("invalid settings: %s") % self.wrong
+            yield gettext("invalid settings: %s") % self.wrong
         if first is None:
             return
         if not self.leader:
-            yield _("no consumer is leading; start one: `manage.py resourcepool_consume %s`") % self.name
+            yield gettext("no consumer is leading; start one: `manage.py resourcepool_consume %s`") % self.name
         if self.is_paused:
-            yield _("it is paused")
+            yield gettext("it is paused")
         values = {"key": first.key, "outcome": localized(first.outcome), "time": duration(first.waits)}
         if self.is_blocked:
-            text = _("blocked by task %(key)s: %(outcome)s. Retry or discard the task")
-            yield (text if first.key else _("blocked by a task")) % values
+            text = gettext("blocked by task %(key)s: %(outcome)s. Retry or discard the task")
+            yield (text if first.key else gettext("blocked by a task")) % values
         if first.lacks_handler:
-            yield _("task %(key)s waits for a consumer with a handler for its type: %(outcome)s") % values
+            yield gettext("task %(key)s waits for a consumer with a handler for its type: %(outcome)s") % values
         if first.waits:
-            text = _("task %(key)s will be retried in %(time)s; last error: %(outcome)s")
-            yield (text if first.key else _("a task will be retried in %(time)s")) % values
+            text = gettext("task %(key)s will be retried in %(time)s; last error: %(outcome)s")
+            yield (text if first.key else gettext("a task will be retried in %(time)s")) % values
 
     @property
     def is_blocked(self) -> bool:
@@ -158,12 +159,12 @@ def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[A
         if not one.leader or one.is_blocked:
             kind = AlarmKind.BLOCKED if one.leader else AlarmKind.NO_CONSUMER
             row = row if one.is_blocked else about_row(Stream, one.name)
-            yield Alarm(kind, about, _("%s.") % one.explanation, **row)
+            yield Alarm(kind, about, gettext("%s.") % one.explanation, **row)
         elif one.first.age > oldest:
             values = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
-            text = _("the first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
+            text = gettext("the first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
             if not one.first.key:
-                text = _("the first task is %(age)s old; unfinished: %(count)d.")
+                text = gettext("the first task is %(age)s old; unfinished: %(count)d.")
             yield Alarm(AlarmKind.LATE_TASKS, about, f"{text % values} {one.explanation}".rstrip(), **row)
 
 
@@ -237,3 +238,56 @@ STREAMS = StatusReader(
     },
 )
 streams = STREAMS.named
+
+
+UNFINISHED = RowList("unfinished", Task, {"status": "unfinished"})
+DEAD = RowList("dead", Task, {"status": Task.State.DEAD.value})
+FINISHED = (
+    count(_("done/min"), "done", heading=""),
+    count(_("failed/min"), "failed", heading=""),
+    counts(lambda one: (one.done, one.failed), _("Done, failed per minute")),
+)
+SYSTEM = NamedSystem(
+    details=(Task,),
+    reader=STREAMS,
+    figures=(
+        text(_("stream"), "name"),
+        text(_("leader"), "leader"),
+        seconds(_("leading for"), "since"),
+        count(_("standbys"), "standbys"),
+        count(_("unfinished"), "depth", UNFINISHED, ("unfinished_tasks", "Unfinished tasks.")),
+        seconds(
+            _("oldest"),
+            lambda one: one.first and one.first.age,
+            gauge=("oldest_task_seconds", "Age of the first unfinished task."),
+        ),
+        *FINISHED,
+        count(_("dead-letter"), "dead", DEAD),
+        gauge("dead_tasks", "Failed tasks to retry or discard.", lambda one: one.dead + one.blocked),
+        gauge("led", "Whether there is a leader.", lambda one: bool(one.leader)),
+        gauge("standbys", "Standby consumers.", "standbys"),
+    ),
+    none_yet=gettext_noop("No streams yet; add one: `manage.py resourcepool_streams add NAME`"),
+    alarms=lambda statuses, limits: stream_alarms(statuses, limits.oldest_task),
+    section=WORK,
+    subject=ABOUT_STREAMS,
+    alarm_lists={
+        AlarmKind.BLOCKED: RowList("blocked", Task, {"status": Task.State.BLOCKED.value}),
+        AlarmKind.DEAD_TASKS: DEAD,
+        None: UNFINISHED,
+    },
+    alarm_operations={
+        AlarmKind.NO_CONSUMER: ("retry", "discard"),  # if it is blocked, too
+        AlarmKind.BLOCKED: ("retry", "discard"),
+        AlarmKind.DEAD_TASKS: ("retry", "discard"),
+        AlarmKind.LATE_TASKS: ("discard",),
+    },
+    panel=Panel(
+        _("Streams"),
+        _("tasks in order"),
+        order=20,
+        id_prefix="rps",
+        title_of_all=_("All streams"),
+        details=Task,
+    ),
+)

@@ -15,11 +15,13 @@ from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Until, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
+from resourcepool.status.system import WORK, NamedSystem, Panel, RowList, count, gauge, seconds, text
 from resourcepool.status.times import duration
+from resourcepool.status.work.streams import FINISHED
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.models import LATE_AFTER, RESEND_AFTER, Timer, TimerNode, Topic
 from resourcepool.taskqueue.timers.nodes import CANARY, is_enough
-from resourcepool.translation import gettext as _, gettext_lazy, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
 
 MAX_NODES = 1_000
 MAX_COUNTED = 10_000  # timers; to count more would take too long
@@ -28,10 +30,10 @@ BY_INDEX = (NullInOrder("finished_at"), "busy_before")
 COLUMNS = ("state", "is_due", "has_fired", "is_handed")
 State = Timer.State
 
-NO_NODE = Badge(Level.BAD, "no_node", gettext_lazy("no node"))
-UNCLAIMED = Badge(Level.BAD, "unclaimed", gettext_lazy("not claimed"))
-LATE = Badge(Level.BAD, "late", gettext_lazy("late"))
-WAITING = Badge(Level.IDLE, "waiting", gettext_lazy("nothing due"))
+NO_NODE = Badge(Level.BAD, "no_node", _("no node"))
+UNCLAIMED = Badge(Level.BAD, "unclaimed", _("not claimed"))
+LATE = Badge(Level.BAD, "late", _("late"))
+WAITING = Badge(Level.IDLE, "waiting", _("nothing due"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class TopicStatus(ReasonsMixin):
         if self.first is None:
             return
         if self.is_paused:
-            yield _("it is paused")
+            yield gettext("it is paused")
         if self.unclaimed > RESEND_AFTER:
             yield self.unclaimed_text
         if self.nodes:
@@ -121,15 +123,18 @@ class TopicStatus(ReasonsMixin):
         if self.refused:
             some = "; ".join(f"{name}: {why}" for name, why in self.refused[:MAX_NAMES])
             more = " .." if len(self.refused) > MAX_NAMES else ""
-            yield _("no live node handles it (%s)") % f"{some}{more}"
+            yield gettext("no live node handles it (%s)") % f"{some}{more}"
         else:
-            yield _("no live node handles it; start one: `manage.py resourcepool_timers`")
+            yield gettext("no live node handles it; start one: `manage.py resourcepool_timers`")
 
     @property
     def unclaimed_text(self) -> str:
         """The sentence about timers that were handed over but not claimed."""
         values = {"count": self.handed, "time": duration(self.unclaimed)}
-        return _("no Celery worker claims the timers handed over (%(count)d, the first for %(time)s)") % values
+        return (
+            gettext("no Celery worker claims the timers handed over (%(count)d, the first for %(time)s)")
+            % values
+        )
 
     def redacted(self) -> "TopicStatus":
         """Return this status without name and error of the first timer, for users who may not view timers."""
@@ -150,16 +155,18 @@ def timer_alarms(statuses: Sequence[TopicStatus], late: float) -> Iterator[Alarm
         if one.is_paused or one.first is None:
             continue
         if one.unclaimed > late:
-            yield Alarm(AlarmKind.UNCLAIMED_TIMERS, about, _("%s.") % one.unclaimed_text)
+            yield Alarm(AlarmKind.UNCLAIMED_TIMERS, about, gettext("%s.") % one.unclaimed_text)
         if not one.due:
             continue
         if not one.nodes:
-            yield Alarm(AlarmKind.NO_NODE, about, _("%s.") % one.explanation, **about_row(Topic, one.name))
+            yield Alarm(
+                AlarmKind.NO_NODE, about, gettext("%s.") % one.explanation, **about_row(Topic, one.name)
+            )
         elif one.late > late:
             values = {"name": one.first.name, "late": duration(one.late), "count": one.due}
-            text = _("timer %(name)s is %(late)s late; due: %(count)d.")
+            text = gettext("timer %(name)s is %(late)s late; due: %(count)d.")
             if not one.first.name:
-                text = _("the first timer is %(late)s late; due: %(count)d.")
+                text = gettext("the first timer is %(late)s late; due: %(count)d.")
             yield Alarm(AlarmKind.LATE_TIMERS, about, text % values, **about_row(Timer, one.first.pk))
 
 
@@ -218,16 +225,13 @@ def _status(
     finished: Counter[Any],
 ) -> TopicStatus:
     able = tuple(node.name for node in nodes if row.name in node.topics and not refusal_reason(row, node))
-    others = (
-        []
-        if able
-        else sorted(((node.name, refusal_reason(row, node)) for node in nodes), key=lambda one: not one[1])
-    )
+    refused = [] if able else [(node.name, refusal_reason(row, node)) for node in nodes]
+    others = sorted(refused, key=lambda one: not one[1])
     numbers, waits = Counter[str](), [0.0]
-    for (state, is_due, has_fired, is_handed), (count, since) in unfinished.items():
+    for (state, is_due, has_fired, is_handed), (number, since) in unfinished.items():
         is_running = state == State.RUNNING and not is_due
-        numbers["running" if is_running else "pending"] += count
-        numbers.update({"due": count * is_due, "fired": count * has_fired, "handed": count * is_handed})
+        numbers["running" if is_running else "pending"] += number
+        numbers.update({"due": number * is_due, "fired": number * has_fired, "handed": number * is_handed})
         if is_handed:
             waits.append(seconds_since(since) or 0.0)
     return TopicStatus(
@@ -241,7 +245,7 @@ def _status(
         done=finished[State.DONE, 1] + numbers["fired"],
         failed=finished[State.DEAD, 1],
         nodes=able,
-        refused=tuple((name, why or _("has no handler for it")) for name, why in others[: MAX_NAMES + 1]),
+        refused=tuple((name, why or gettext("has no handler for it")) for name, why in others[: MAX_NAMES + 1]),
         handed=numbers["handed"],
         unclaimed=max(waits),
     )
@@ -250,14 +254,58 @@ def _status(
 def refusal_reason(topic: Any, node: Any) -> str:
     """Return why this node may not handle timers of this topic; "": it may."""
     if CANARY in node.labels and not topic.on_canary:
-        return _("a canary node, not allowed by this topic")
+        return gettext("a canary node, not allowed by this topic")
     if missing := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:
-        return _("lacks %s") % format_labels(missing)
+        return gettext("lacks %s") % format_labels(missing)
     if not is_enough(node.version, topic.least_version):
         values = {"version": node.version or "-", "least": topic.least_version}
-        return _("its version is %(version)s, the topic requires %(least)s") % values
+        return gettext("its version is %(version)s, the topic requires %(least)s") % values
     return ""
 
 
 TOPICS = StatusReader(Topic, _annotated, _read, {"paused": PausableQuerySet.paused})
 topics = TOPICS.named
+
+
+UNFINISHED, DUE = (RowList(name, Timer, {"status": name}) for name in ("unfinished", "due"))
+DEAD = RowList("dead", Timer, {"status": Timer.State.DEAD.value})
+SYSTEM = NamedSystem(
+    details=(Timer,),
+    reader=TOPICS,
+    figures=(
+        text(_("topic"), "name"),
+        count(_("nodes"), lambda one: len(one.nodes), RowList("nodes", TimerNode, None)),
+        count(_("pending"), "pending", UNFINISHED, ("pending_timers", "Timers that do not run yet.")),
+        seconds(_("next in"), "next_in"),
+        count(_("due"), "due", DUE, ("due_timers", "Timers that are due.")),
+        seconds(_("late by"), lambda one: one.late or None),
+        gauge("late_seconds", "Time for which the first timer has been due.", "late"),
+        count(_("running"), "running", gauge=("running_timers", "Running timers.")),
+        *FINISHED,
+        count(_("dead-letter"), "dead", DEAD, ("dead_timers", "Failed timers to retry or discard.")),
+        gauge("nodes", "Live timer nodes of the topic.", lambda one: len(one.nodes)),
+    ),
+    none_yet=gettext_noop("No timers or topics yet: the first timer creates its topic."),
+    alarms=lambda statuses, limits: timer_alarms(statuses, limits.late_timer),
+    section=WORK,
+    subject=ABOUT_TIMERS,
+    alarm_lists={
+        AlarmKind.UNCLAIMED_TIMERS: RowList("handed", Timer, {"status": "handed"}),
+        AlarmKind.DEAD_TIMERS: DEAD,
+        None: DUE,
+    },
+    alarm_operations={
+        AlarmKind.DEAD_TIMERS: ("retry", "discard"),
+        AlarmKind.NO_NODE: ("pause",),
+        AlarmKind.LATE_TIMERS: ("cancel",),
+    },
+    panel=Panel(
+        _("Timers"),
+        _("one-time and recurring"),
+        order=50,
+        id_prefix="rpt",
+        html_id="rp-timers",
+        css="rp-topics",
+        details=Timer,
+    ),
+)

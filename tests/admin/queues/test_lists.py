@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
-from resourcepool.admin import event_filters
+from resourcepool.admin import filters
 from resourcepool.admin.operations_mixin import refusal_text
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
@@ -106,7 +106,7 @@ def test_moves_are_told_newest_first_with_their_reasons(viewer: Client, scene: N
 
 
 def test_filters_look_at_the_newest_moves(viewer: Client, scene: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_filters, "NEWEST", 2)
+    monkeypatch.setattr(filters, "NEWEST", 2)
     assert len(found(viewer, MOVES)) == 2
 
 

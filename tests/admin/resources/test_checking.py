@@ -13,7 +13,7 @@ from django.urls import resolve
 from resourcepool.documentation import documented
 from resourcepool.events import sentence_for
 from resourcepool.models import Proxy
-from resourcepool.operations import check_now
+from resourcepool.operations import resources
 from resourcepool.resources.state import Status, Verdict
 from resourcepool.signals import RowEvent, resource_checked, resource_quarantined
 from tests.admin.conftest import ROLES, lease, sign_in, text
@@ -101,7 +101,7 @@ def test_no_reason_is_asked_because_the_result_is_the_reason(scripted: type[Scri
 def test_slow_checks_are_reported_and_no_lease_remains(
     scripted: type[ScriptedChecker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_now, "TIME_LIMIT", -1.0)
+    monkeypatch.setattr(resources, "TIME_LIMIT", -1.0)
     rows = several(Proxy, 3)
     assert "Not all checks finished" in check("operator", rows)
     assert not Proxy.objects.held().exists()
@@ -122,8 +122,8 @@ def test_without_settings_the_list_does_not_offer_it_and_the_page_names_the_sett
 def test_a_checker_that_hangs_does_not_hang_the_page(
     scripted: type[ScriptedChecker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_now, "TIME_LIMIT", 1.0)
-    monkeypatch.setattr(check_now, "GRACE", 0.0)
+    monkeypatch.setattr(resources, "TIME_LIMIT", 1.0)
+    monkeypatch.setattr(resources, "GRACE", 0.0)
     row, answered = new(Proxy), threading.Event()
     scripted.meanwhile = staticmethod(lambda _: answered.wait(600))
     page = check("operator", [row])

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from resourcepool.models import Proxy
-from resourcepool.status.export.cells import escape_formulas
+from resourcepool.status.export import escape_formulas
 from tests.admin.conftest import lease
 from tests.app.rows import new, several
 

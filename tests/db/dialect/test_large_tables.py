@@ -37,9 +37,9 @@ from resourcepool.models import (
     TimerNode,
     Topic,
 )
-from resourcepool.status.activity import ChartRange, recent_events, trends
-from resourcepool.status.channels import CHANNELS
+from resourcepool.status.locks.channels import CHANNELS
 from resourcepool.status.queues.problems import flapping_of
+from resourcepool.status.resources.activity import ChartRange, recent_events, trends
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.status.work.timers import MAX_COUNTED, TOPICS

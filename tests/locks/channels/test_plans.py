@@ -17,7 +17,7 @@ from resourcepool.locks.channels.poller import Poller, pollers
 from resourcepool.locks.channels.publication import Publication
 from resourcepool.models import Subscription
 from resourcepool.safety.doctor import judge_plan
-from resourcepool.status.channels import channels
+from resourcepool.status.locks.channels import channels
 from resourcepool.sweeps.pruning import prune_channels
 from tests.locks.channels.reading import all_of, channel_row as channel, kept
 

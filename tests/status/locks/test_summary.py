@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
-from resourcepool.management.status_report import alarms_as_text
+from resourcepool.management.commands.resourcepool_status import alarms_as_text
 from resourcepool.models import RWLockPermit
 from resourcepool.status.alarm import Alarm, AlarmKind
 from resourcepool.status.alarms import alarms

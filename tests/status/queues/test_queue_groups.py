@@ -12,9 +12,8 @@ from resourcepool.queues import administration, reassignment
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.status.queues.forecast import QueueCounts, forecast, shares
-from resourcepool.status.queues.moves import moves
 from resourcepool.status.queues.queue_groups import queue_group, queue_groups
-from resourcepool.status.queues.queues import queues_of
+from resourcepool.status.queues.queues import moves, queues_of
 from tests.committed import Statement
 
 

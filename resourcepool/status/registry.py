@@ -1,0 +1,28 @@
+"""All systems: what surfaces loop over."""
+
+from collections.abc import Sequence
+
+from resourcepool.status import databases, elections, jobs
+from resourcepool.status.locks import channels, summary as locks
+from resourcepool.status.queues import system as queues
+from resourcepool.status.system import NamedSystem, System
+from resourcepool.status.work import dispensers, streams, timers
+
+_ours = (streams, dispensers, timers, channels, elections, queues, jobs, locks, databases)
+_systems: list[System] = [module.SYSTEM for module in _ours]
+
+
+def systems() -> Sequence[System]:
+    """Return the systems, in the order in which they are listed."""
+    return _systems
+
+
+def register(system: System) -> System:
+    """Add a system of another app, which declares it in the module of its models; return it."""
+    _systems.append(system)
+    return system
+
+
+def named_systems() -> dict[str, NamedSystem]:
+    """Return {word: system} of the systems with rows that are known by name: "stream", "topic" .."""
+    return {system.word: system for system in _systems if isinstance(system, NamedSystem)}

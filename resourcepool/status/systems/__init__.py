@@ -1,1 +1,0 @@
-"""What each system declares for the surfaces."""
