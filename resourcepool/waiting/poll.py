@@ -88,8 +88,7 @@ class Poller:
     def join(self, waiter: Waiter, wake: Callable[[], None] | None = None) -> None:
         """Serve ``waiter``, whose ``outcome`` is set then; ``wake``: wakes its thread, which may take turns."""
         _leave_at_exit()
-        if waiter.ticket is not None:
-            self.turns.expect(waiter)
+        self.turns.expect(waiter)
         self.turns.waiters[waiter] = None
         if wake is not None:
             self._threads[waiter] = wake
@@ -203,11 +202,11 @@ def remove_all() -> None:
     """Remove the tickets of all waiters of this process, at its end."""
     with own_connections():
         for poller in list(_pollers.values()):
+            count = len(poller.turns.waiters) + len(poller.turns.used)
             try:
                 poller.turns.remove(list(poller.turns.waiters))
                 poller.turns.remove_used()
             except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-                count = len(poller.turns.waiters) + len(poller.turns.used)
                 logger.warning("%d tickets not removed at exit; they will expire: %s", count, error)
 
 

@@ -62,5 +62,5 @@ def _is_any_near(connection: BaseDatabaseWrapper, model: Model, selector: str, a
     """Find out which of these waiters are among the first with their selector."""
     first = set(tickets.first(connection, model, selector, FIRST_IN_LINE))
     for waiter in alike:
-        waiter.is_near = waiter.ticket is not None and waiter.ticket.pk in first
+        waiter.is_near = (ticket := waiter.ticket) is not None and ticket.pk in first
     return any(waiter.is_near for waiter in alike)

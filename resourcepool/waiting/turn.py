@@ -24,7 +24,7 @@ from resourcepool.waiting import tickets
 from resourcepool.waiting.pacing import FIRST_IN_LINE, TOGETHER
 from resourcepool.waiting.release import release
 from resourcepool.waiting.scan import scan
-from resourcepool.waiting.tickets import TicketState
+from resourcepool.waiting.tickets import NewTicket, TicketState
 from resourcepool.waiting.waiter import Waiter
 
 USED_BATCH = 16  # tickets of served waiters that are removed together
@@ -54,8 +54,8 @@ class Turns:
 
     def expect(self, waiter: Waiter) -> None:
         """Look at the ticket of this waiter when notified that it was given a row."""
-        assert waiter.ticket is not None  # noqa: S101 (for the type checker)
-        hints.expect(self.using, waiter.ticket.pk, partial(self._notice, waiter.ticket.pk))
+        if (ticket := waiter.ticket) is not None:
+            hints.expect(self.using, ticket.pk, partial(self._notice, ticket.pk))
 
     def _notice(self, ticket: int) -> None:
         self._noticed[ticket] = object()
@@ -96,9 +96,9 @@ class Turns:
     def use(self, waiter: Waiter) -> None:
         """Note that this waiter was served; its ticket is removed later, together with others."""
         self.waiters.pop(waiter, None)
-        if waiter.ticket is not None:
-            hints.forget(self.using, waiter.ticket.pk)
-            self.used[waiter.ticket.pk] = None
+        if (ticket := waiter.ticket) is not None:
+            hints.forget(self.using, ticket.pk)
+            self.used[ticket.pk] = None
             waiter.ticket = None
         if len(self.used) >= USED_BATCH:
             self.remove_used()
@@ -115,12 +115,12 @@ class Turns:
         for waiter in gone:
             if waiter.insert_in_doubt:
                 waiter.ticket = tickets.find(self._connection, waiter.model, waiter.request, waiter.holder)
-        pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
+        pks = [ticket.pk for waiter in gone if (ticket := waiter.ticket)]
         if pks and not tickets.leave(self._connection, pks):
             given = tickets.look(self._connection, pks)
             for waiter in gone:
-                if waiter.ticket is not None and waiter.ticket.pk in given:
-                    pass_on(self._connection, waiter, given[waiter.ticket.pk])
+                if (ticket := waiter.ticket) and ticket.pk in given:
+                    pass_on(self._connection, waiter, given[ticket.pk])
         for waiter in gone:
             waiter.clear_ticket()
             self.waiters.pop(waiter, None)
@@ -162,7 +162,7 @@ class Turns:
         """Renew all tickets in one statement if one is due; who still waits then need not be looked at."""
         if soonest(waiters, RENEW_AT) > now:
             return
-        pks = [waiter.ticket.pk for waiter in waiters if waiter.ticket]
+        pks = [ticket.pk for waiter in waiters if (ticket := waiter.ticket)]
         all_wait = tickets.renew(self._connection, pks) == len(waiters)
         for waiter in waiters:
             if waiter.holds:
@@ -227,15 +227,16 @@ def look(
         DatabaseUnavailable: waiters that were not yielded are unchanged.
     """
     sent_at = monotonic()
-    states = tickets.look(connection, [waiter.ticket.pk for waiter in waiters if waiter.ticket])
+    states = tickets.look(connection, [ticket.pk for waiter in waiters if (ticket := waiter.ticket)])
     for waiter in waiters:
-        seen = states.get(waiter.ticket.pk) if waiter.ticket else None
-        if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):
+        ticket = waiter.ticket
+        seen = states.get(ticket.pk) if ticket else None
+        if ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):
             waiter.clear_ticket()
         elif seen.is_waiting:
             waiter.holds, waiter.db_error = waiter.rows_of(seen), None
             waiter.set_next_look(sent_at)
-        elif grants := _grants(connection, waiter, seen, sent_at, was_woken=waiter.ticket.pk in noticed):
+        elif grants := _grants(connection, waiter, ticket, seen, sent_at, was_woken=ticket.pk in noticed):
             yield waiter, grants
         else:
             pass_on(connection, waiter, seen)
@@ -243,8 +244,8 @@ def look(
 
 def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState) -> None:
     """Give the rows of this ticket to the next in line, and remove the ticket."""
-    if waiter.ticket is not None:
-        pk = waiter.ticket.pk
+    if (ticket := waiter.ticket) is not None:
+        pk = ticket.pk
         while not tickets.leave(connection, [pk], seen.fence) and (now := tickets.look(connection, [pk])):
             seen = now[pk]  # it was given another row meanwhile
     for pk, fence in waiter.rows_of(seen):
@@ -253,20 +254,25 @@ def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState) 
 
 
 def _grants(
-    connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState, sent_at: float, *, was_woken: bool
+    connection: BaseDatabaseWrapper,
+    waiter: Waiter,
+    ticket: NewTicket,
+    seen: TicketState,
+    sent_at: float,
+    *,
+    was_woken: bool,
 ) -> list[Grant] | None:
     """Return the grants, or None if they may have expired before this look.
 
     Trust begins when the look was sent, and lasts for the time left by the database's clock: this process cannot know
     when the rows were given. That may be before the previous look, if the commit came later.
     """
-    assert waiter.ticket is not None  # noqa: S101 (for the type checker)
     rows, now = waiter.rows_of(seen), monotonic()
     if len(rows) == 1:
         if now >= sent_at + seen.left - margin(seen.left):
             return None
-        given_at = sent_at + seen.left - waiter.ticket.grant_seconds
-        waiter.pacing.given(waiter.ticket.pk, given_at)
+        given_at = sent_at + seen.left - ticket.grant_seconds
+        waiter.pacing.given(ticket.pk, given_at)
         waiter.pacing.served(given_at - waiter.began, now, was_woken=was_woken)
         return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
     # The rows were given at different times: one renewal confirms all of them.
@@ -284,9 +290,9 @@ def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: f
         return waiters if waiters[0].ticket else ()
     chosen, seen = list[Waiter](), Counter[str]()
     for waiter in sorted(waiters, key=PLACE):
-        if waiter.ticket is None:
+        if (ticket := waiter.ticket) is None:
             continue  # it has just joined
-        is_due = waiter.next_look <= due_until or waiter.ticket.pk in noticed
+        is_due = waiter.next_look <= due_until or ticket.pk in noticed
         if seen[waiter.line] < FIRST_IN_LINE or (is_due and not waiter.model.line_per_name):
             chosen.append(waiter)
         seen[waiter.line] += 1

@@ -96,7 +96,7 @@ FURTHER = (
     Mutation(
         "an expired ticket is not replaced",
         "waiting/turn.py",
-        "if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):",
+        "if ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):",
         "if False:",
     ),
 )

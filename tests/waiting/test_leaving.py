@@ -266,8 +266,9 @@ class TestTheThread:
         assert mine._due() == 0.0
         assert woken[-1] == "first"
 
+    @pytest.mark.parametrize("waits", [True, False])
     def test_at_exit_says_how_many_tickets_stay(
-        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, waits: bool
     ) -> None:
         def fails(*_: Any) -> None:
             raise DatabaseUnavailable("gone")
@@ -278,10 +279,11 @@ class TestTheThread:
         mine.turns.used = {1: None, 2: None}
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
         waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0)
-        mine.turns.waiters[waiter] = None
+        if waits:
+            mine.turns.waiters[waiter] = None
         poll.remove_all()
         assert [record.getMessage() for record in caplog.records] == [
-            "3 tickets not removed at exit; they will expire: gone"
+            f"{2 + waits} tickets not removed at exit; they will expire: gone"
         ]
 
     @pytest.fixture

@@ -141,6 +141,21 @@ class TestItsTicket:
         assert list(Ticket.objects.all()) == [behind]
         assert given(behind)[0][0] == row.pk
 
+    def test_of_one_that_gives_up_while_it_is_renewed_fails_no_other(
+        self, line: Poller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its own thread removes it, for example because its time is up."""
+        stays, gives_up = join(line), join(line)
+        stays.renew_at = 0.0
+
+        def leave() -> None:
+            gives_up.outcome.cancel()
+            line.leave(gives_up)
+
+        monkeypatch.setattr(tickets, "renew", then(tickets.renew, leave))
+        line.turns.take()
+        assert list(line.turns.waiters) == [stays]
+
     def test_of_one_that_gives_up_while_it_takes_another_is_removed(
         self, line: Poller, monkeypatch: pytest.MonkeyPatch
     ) -> None:
