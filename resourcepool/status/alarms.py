@@ -22,7 +22,7 @@ from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind, alarm_snoozed
 from resourcepool.status.alarm import GRAVITY, Alarm, AlarmKind, Thresholds
-from resourcepool.status.jobs import JobStatus, jobs
+from resourcepool.status.internals import JobStatus, jobs
 from resourcepool.status.registry import systems
 from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.status.resources.waiters import explain_longest_wait

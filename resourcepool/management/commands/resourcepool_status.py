@@ -12,7 +12,7 @@ from resourcepool.management.layout import Column, Folded, counts, more_rows_not
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.alarms import alarms_of, read_systems
-from resourcepool.status.jobs import JobStatus, jobs
+from resourcepool.status.internals import JobStatus, jobs
 from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.status.times import ago, duration, timestamp_with_age
