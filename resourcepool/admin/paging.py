@@ -1,4 +1,7 @@
-"""Pages of long tables: one query finds the keys that are counted and shown, at most ``MAX_ROWS``."""
+"""Pages of long tables: one query finds the keys that are counted and shown, at most ``MAX_ROWS``.
+
+Addresses of lists may compare dates and times: ``?at__gte=2026-11-27T03:00``.
+"""
 
 import datetime
 import math

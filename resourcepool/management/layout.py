@@ -1,4 +1,7 @@
-"""Tables declared by their columns, fitted to the width of the terminal."""
+"""Output as text: the console, lines, times, and tables declared by their columns, fitted to the terminal.
+
+Labels, holders and reasons may be hostile: control characters never reach a terminal, brackets are not markup.
+"""
 
 import datetime
 import re

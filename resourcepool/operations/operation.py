@@ -1,4 +1,4 @@
-"""An operation, declared once for the admin, the commands and the REST API."""
+"""An operation, declared once for the admin, the commands and the REST API: its input fields, and its result."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the API refuses: errors as responses (the name of the error, and a sentence), and permissions of the caller."""
+"""What the API refuses: errors as responses, with the name of the error and a sentence; permissions of the caller."""
 
 import random
 from collections.abc import Iterator, Mapping

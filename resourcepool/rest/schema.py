@@ -1,4 +1,7 @@
-"""The API as OpenAPI, by drf-spectacular, from the declarations of the views. Only this module imports it."""
+"""The API as OpenAPI, by drf-spectacular, from the declarations of the views. Only this module imports it.
+
+Answers are described by the dataclasses that ``as_data`` returns as JSON.
+"""
 
 import datetime
 import inspect

@@ -1,4 +1,7 @@
-"""The periodic jobs: when each last ran, and its result; and how many sessions are left on the database servers."""
+"""The periodic jobs, with their last runs; and the sessions left on the database servers.
+
+A process without a session can do nothing.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Operations on resources: the confirmation page and the messages afterwards."""
+"""Operations on resources, and their deletion.
+
+Messages and log entries follow a deletion, because only then the result is known.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

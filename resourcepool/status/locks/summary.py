@@ -1,4 +1,4 @@
-"""A summary of all locks: holders, longest waits and wait cycles; and their alarms."""
+"""A summary of all locks (holders, longest waits, wait cycles) and their alarms; the locks that a process holds."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The status of the queues of a queue group: in detail, or as cells of a map."""
+"""The status of the queues of a queue group, in detail or as cells of a map; their latest moves."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
