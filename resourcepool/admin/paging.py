@@ -19,6 +19,10 @@ from django.utils.functional import cached_property
 from resourcepool.db.dialect import aware, in_columns
 from resourcepool.status.times import time_zone_note
 
+MAX_ROWS = 10_000
+MAX_COUNTED = 2_000  # rows of a table whose filters show counts
+NUL = "\0"  # refused by PostgreSQL
+MAX_PARAM_LENGTH = 500  # longer searches exceed the expression depth of SQLite
 COMPARISONS = ("gt", "gte", "lt", "lte")
 YEARS = range(1_001, 9_999)  # that every database supports, in every time zone
 
@@ -46,11 +50,6 @@ if TYPE_CHECKING:
     Paginator = DjangoPaginator[Any]
 else:
     Paginator = DjangoPaginator
-
-MAX_ROWS = 10_000
-MAX_COUNTED = 2_000  # rows of a table whose filters show counts
-NUL = "\0"  # refused by PostgreSQL
-MAX_PARAM_LENGTH = 500  # longer searches exceed the expression depth of SQLite
 
 
 class CappedCount(int):

@@ -29,6 +29,9 @@ from resourcepool.waiting.acquire import acquire, acquire_now
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket
 
+TTL = 60.0  # seconds
+POLL = 0.5  # seconds
+MAX_STANDBYS = 10_000
 MAX_NAMED_STANDBYS = 5  # in an error
 
 
@@ -97,11 +100,6 @@ class Term(Lease):
 def standbys(using: str, model: Any, name: str) -> Any:
     """Return the tickets of the standbys of the election ``name``."""
     return Ticket.objects.using(using).for_rows_of(model).waiting().filter(selector=selector(name))
-
-
-TTL = 60.0  # seconds
-POLL = 0.5  # seconds
-MAX_STANDBYS = 10_000
 
 
 class Election:

@@ -25,6 +25,7 @@ from resourcepool.exceptions import SecretUnreadable
 from resourcepool.text import TextField
 from resourcepool.translation import gettext_lazy as _
 
+PREFIX = "sealed:"
 TRIED = ("tried",)  # purpose of a trial encryption whose result is dropped
 STALE = EncryptedSecret("")  # marks a stored value that is bound to other values than those entered
 
@@ -88,9 +89,6 @@ class SecretField(forms.CharField):
     def has_changed(self, initial: Any, data: Any) -> bool:
         """Whether a text was entered; does not reveal whether it equals the stored one."""
         return not self.disabled and bool(data) and not isinstance(data, EncryptedSecret)
-
-
-PREFIX = "sealed:"
 
 
 class _DecryptedOnRead(DeferredAttribute):

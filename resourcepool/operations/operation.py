@@ -18,6 +18,8 @@ from resourcepool.resources.queryset import MAX_DURATION
 from resourcepool.resources.state import State, Status
 from resourcepool.translation import gettext, gettext_lazy, gettext_noop as _
 
+MAX_ROWS = 10_000  # more events at once would overflow the history
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextField:
@@ -143,7 +145,6 @@ def described(model: Any, count: int, names: Sequence[object] = ()) -> str:
 
 
 SKIPPED = gettext_lazy("%(count)d skipped.")
-MAX_ROWS = 10_000  # more events at once would overflow the history
 
 
 @dataclass(frozen=True, kw_only=True)

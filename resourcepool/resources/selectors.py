@@ -27,6 +27,8 @@ from resourcepool.resources.state import STATE_COLUMNS
 from resourcepool.text import CharField
 from resourcepool.translation import gettext_noop as _
 
+MAX_VALUES = 100
+MAX_DEPTH = 50  # of nested lists and objects; Django's filters recurse
 TAG = re.compile(r"[a-z0-9][a-z0-9._:/=-]{0,49}")
 ALLOWED_TAGS = Sentence(_("words of 1 to 50 of the characters a-z 0-9 . _ : / = -"))
 
@@ -70,9 +72,6 @@ class TagsField(CharField):
             raise ValidationError(localized(message))
         return text
 
-
-MAX_VALUES = 100
-MAX_DEPTH = 50  # of nested lists and objects; Django's filters recurse
 
 # These columns change with each lease, or decide whether the resource can be leased.
 _STATE = LEASE_COLUMNS | STATE_COLUMNS

@@ -15,6 +15,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.text import printable
 
+RETRIED = (423, 503)  # statuses with Retry-After
 RETRY_AFTER = 1  # seconds
 MAX_RETRY_AFTER = 5  # seconds, where many may retry at the same time
 
@@ -50,7 +51,6 @@ STATUSES: Mapping[type[Exception], int] = {
     DatabaseUnavailable: 503,
     ResourcePoolError: 409,
 }
-RETRIED = (423, 503)  # statuses with Retry-After
 
 
 def error_response(error: Exception, status: int) -> Response:

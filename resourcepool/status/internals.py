@@ -19,6 +19,7 @@ from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.system import System, gauge
 from resourcepool.translation import gettext as _
 
+FEW = 0.1  # of the sessions that a server allows
 MAX_JOBS = 200
 
 
@@ -60,9 +61,6 @@ JOBS = System(
         gauge("failed", "Whether the job has failed since then.", lambda one: one.failed is not None),
     ),
 )
-
-
-FEW = 0.1  # of the sessions that a server allows
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from resourcepool.resources.registry import all_resources
 from resourcepool.resources.state import Status, state_of
 from resourcepool.translation import gettext as _, ngettext
 
+DELETED_AT_ONCE = 500  # rows that a queryset deletes in one transaction
 MAX_GRANTS = 200  # listed one by one in the form
 CHUNK = 500  # rows that a queryset changes in one transaction
 
@@ -110,9 +111,6 @@ class ResourceOperationsMixin(OperationsAdminMixin):
     def state(self, resource: Any) -> str:
         """Return the state of ``resource`` as a badge."""
         raise NotImplementedError
-
-
-DELETED_AT_ONCE = 500  # rows that a queryset deletes in one transaction
 
 
 class DeletionMixin(OperationsAdminMixin):

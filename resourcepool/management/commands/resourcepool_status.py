@@ -18,6 +18,7 @@ from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.translation import gettext, gettext_lazy as _
 
+MAX_ALARM = 2_000  # characters
 Leases = list[tuple[list[ActiveLease], int]]
 
 
@@ -78,7 +79,6 @@ def _leases(models: list[Any], *, holder: str, host: str, limit: int, **_options
     ]
 
 
-MAX_ALARM = 2_000  # characters
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)
 IF_ANY = (State.RESERVED, State.RETIRED)
 SHORT_LABELS = {State.COOLING: _("cooling"), State.OUT: _("out")}  # as headings
