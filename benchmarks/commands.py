@@ -1,6 +1,6 @@
-"""How long the operator's commands take with 100,000 resources and 1,000,000 events: ``python -m benchmarks.commands``.
+"""How long the operator's commands take with 200,000 resources and 200,000 events: ``python -m benchmarks.commands``.
 
-It fills the database of DATABASE_URL as ``benchmarks.dashboard`` does, which must be an empty one to be thrown away.
+It fills the database of DATABASE_URL as ``benchmarks.pages`` does, which must be an empty one to be thrown away.
 """
 
 import os
@@ -14,7 +14,7 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
-from benchmarks.dashboard import fill  # noqa: E402
+from benchmarks.pages import fill  # noqa: E402
 from resourcepool.models import Proxy  # noqa: E402
 from tests.management.command_runner import run  # noqa: E402
 

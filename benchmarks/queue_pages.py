@@ -19,7 +19,7 @@ from django.contrib.auth.models import Permission, User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from benchmarks.dashboard import many, measure  # noqa: E402
+from benchmarks.pages import many, measure  # noqa: E402
 from resourcepool.db.dialect import DbLater, DbNow  # noqa: E402
 from resourcepool.models import Move, QueueGroup, Server  # noqa: E402
 from resourcepool.queues import administration  # noqa: E402

@@ -10,10 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import pytest
-from django.db import connection, connections
+from django.apps import apps
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
-from django.test import TestCase
+from django.test import TestCase, TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from resourcepool import clock
@@ -37,11 +40,11 @@ from resourcepool.waiting import (
     assignment,
     handover,
     lease as waiting_lease,
-    look,
     pacing,
     poll,
     release,
     tickets,
+    turn,
     waiter,
 )
 from tests.app.models import Team
@@ -76,6 +79,14 @@ def remove_all_rows(models: Sequence[Any]) -> None:
         model._base_manager.all()._raw_delete("default")
 
 
+def remove_rows_of_all_tables(case: TransactionTestCase) -> None:
+    """Instead of Django's ``flush`` after a test: that empties all tables, and makes types and permissions again."""
+    kept = (ContentType, Permission)
+    models = [one for one in apps.get_models(include_auto_created=True) if one not in kept]
+    with connection.constraint_checks_disabled(), transaction.atomic():
+        remove_all_rows([one for one in models if one._meta.managed and not one._meta.proxy])
+
+
 def forget_everything() -> None:
     """Leave no lease and no waiter to the next test."""
     for poller in list(poll._pollers.values()):
@@ -93,11 +104,12 @@ def forget_everything() -> None:
 
 def forget_waiters(poller: poll.Poller) -> None:
     """Cancel all waiters, and wait until their threads have left; its background thread stays for the next test."""
-    for one in list(poller.waiters):
+    turns = poller.turns
+    for one in list(turns.waiters):
         one.outcome.cancel()
     poller._loop.wakeup.wake()
     eventually(lambda: not any(isinstance(one, waiter.Waiter) for one in list(poller._threads)))
-    for memory in (poller.waiters, poller.used, poller._noticed, poller._pruned_at):
+    for memory in (turns.waiters, turns.used, turns._noticed, turns._pruned_at):
         memory.clear()
     poller.db_error, poller._off_until = None, 0.0
     poller._loop.wakeup.wake()  # or it would keep its session
@@ -143,7 +155,7 @@ def wake_keeper() -> None:
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
     of_leases = (free_rows, keeping, lease, renewal, verbs)
-    of_waiting = (acquire, assignment, handover, waiting_lease, look, poll, release, tickets, waiter)
+    of_waiting = (acquire, assignment, handover, waiting_lease, poll, release, tickets, turn, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
     of_database = (background_thread, loop, wakeup)
     for module in (*of_leases, *of_database, source, *of_waiting, *of_queues):

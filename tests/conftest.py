@@ -15,11 +15,13 @@ from django.conf import settings
 from django.contrib import admin
 from django.db import connection, connections
 from django.http import HttpRequest
+from django.test import TransactionTestCase
 from django.utils.functional import SimpleLazyObject
 from pytest_django import DjangoDbBlocker
 
 from resourcepool.db.dialect import statement
 from tests import case_sample, everywhere, running
+from tests.committed import remove_rows_of_all_tables
 from tests.forks import Forks
 from tests.spawned import Spawner
 
@@ -86,6 +88,9 @@ def app_list_when_shown(request: HttpRequest, app_label: str | None = None) -> A
 
 list_apps = admin.site.get_app_list
 admin.site.get_app_list = app_list_when_shown  # type: ignore[method-assign]
+
+
+TransactionTestCase._fixture_teardown = remove_rows_of_all_tables  # type: ignore[method-assign]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -17,7 +17,6 @@ from resourcepool.dashboard.links import admin_url
 from resourcepool.db.dialect.fields import is_seconds
 from resourcepool.events import SentenceField, localized
 from resourcepool.operations import Operation
-from resourcepool.status.badge import Badge
 from resourcepool.status.snapshots import seconds_since
 from resourcepool.status.times import UNITS, ago, duration, exact_duration, format_datetime, precise_duration
 from resourcepool.translation import gettext as _
@@ -36,11 +35,6 @@ def lines(first: str, *rest: str) -> SafeString:
 def joined(*parts: str) -> SafeString:
     """Return the non-empty ``parts`` in one line."""
     return format_html_join(" · ", "{}", ((part,) for part in parts if part))
-
-
-def badge(state: Badge) -> SafeString:
-    """Return a state, coloured by its gravity."""
-    return format_html('<span class="resourcepool-state {}">{}</span>', state.level, state.label)
 
 
 def link_to_list(site: AdminSite, model: Any, text: object, **filters: object) -> SafeString | str:

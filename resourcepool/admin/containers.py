@@ -11,7 +11,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from resourcepool.admin.base import BaseAdmin, ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, lines, link_to_list, link_to_page
+from resourcepool.admin.columns import lines, link_to_list, link_to_page
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.access import can_view
@@ -57,7 +57,7 @@ class SystemAdminMixin(BaseAdmin):
 
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
-        return lines(badge(row.status.badge), code_spans(row.status.explanation))
+        return lines(row.status.badge.html, code_spans(row.status.explanation))
 
     def _column(self, number: int, heading: Any, figure: Figure) -> Any:
         def shown(row: Any) -> str:
@@ -188,4 +188,4 @@ class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsA
 
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
-        return badge(work_badge(row))
+        return work_badge(row).html

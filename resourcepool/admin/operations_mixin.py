@@ -125,12 +125,13 @@ class OperationsAdminMixin(BaseAdmin):
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Add the buttons of the operations that the user may run on ``row`` now."""
+        context = super().page_context(request, row)  # first: it loads what operations depend on
         offered = [operation for operation in self.operations.values() if self.can_run(request, operation, row)]
         buttons = [
             operation_button(operation, url, f"operate-{operation.name}")
             for operation, url in self._offers(row, offered)
         ]
-        return super().page_context(request, row) | {"buttons": buttons}
+        return context | {"buttons": buttons}
 
     def _offers(self, row: Any, operations: Iterable[Operation]) -> list[tuple[Operation, str]]:
         """Return those of ``operations`` that would change something, each with its URL."""

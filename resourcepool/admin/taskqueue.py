@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 
 from resourcepool.admin.base import ExactSearchMixin, ModelForm, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, column, countdown, link_to_list
+from resourcepool.admin.columns import column, countdown, link_to_list
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
@@ -148,7 +148,7 @@ class TimerAdmin(WorkAdmin):
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
         is_late = row.finished_at is None and row.micros_left < -LATE_AFTER * 1_000_000
-        return badge(work_badge(row, late=is_late))
+        return work_badge(row, late=is_late).html
 
     @admin.display(description=_("when"))
     def when(self, timer: Any) -> str:
@@ -177,7 +177,7 @@ class TimerNodeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("status"))
     def status_badge(self, node: Any) -> str:
-        return badge(ALIVE if node.micros_left > 0 else NO_CONTACT)
+        return (ALIVE if node.micros_left > 0 else NO_CONTACT).html
 
 
 DispenserState = DispenserTask.State
@@ -245,9 +245,9 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
         if row.micros_left <= 0:
-            return badge(EXPIRED)
+            return EXPIRED.html
         left = countdown(row.micros_left / 1_000_000, gettext("%s left"), gettext("expired"))
-        return format_html("{} {}", badge(LIVE), left)
+        return format_html("{} {}", LIVE.html, left)
 
     @admin.display(description=_("tasks"))
     def holds(self, row: Any) -> str:

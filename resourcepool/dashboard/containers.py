@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.text import capfirst
 
 from resourcepool.dashboard.links import Links
-from resourcepool.status.badge import Level
+from resourcepool.status.badge import Badge, Level
 from resourcepool.status.system import Figure, NamedSystem, Panel
 
 TEMPLATE = "resourcepool/dashboard/system.html"
@@ -39,7 +39,7 @@ class Row:
         id: HTML id of its link.
         status: its status, as read from the database.
         url: its page; "": none.
-        state: CSS class: "up", "late" or "dead", by the gravity of its state.
+        state: CSS class: "up", "late" or "dead", by the gravity of its state; ``badge``: its state, of a lock.
         links: the URLs of its lists by name; "": none.
     """
 
@@ -48,6 +48,7 @@ class Row:
     url: str
     state: str = "up"
     links: Mapping[str, str] = field(default_factory=dict)
+    badge: Badge | None = None
 
 
 @dataclass(frozen=True, slots=True)

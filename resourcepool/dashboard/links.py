@@ -1,5 +1,6 @@
 """The admin pages that the dashboard links to, and the operations that it offers, as far as the user may."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -62,6 +63,7 @@ class Links:
 
     def __init__(self, site: AdminSite, request: HttpRequest) -> None:
         self._site, self._request = site, request
+        self._rows: dict[tuple[Any, str], Any] = {}
         # Where an operation returns to: this page, or the one of which this is the live part.
         is_live = request.path == self.page("live")
         self._back = self.page("changelist") if is_live else request.get_full_path()
@@ -95,10 +97,30 @@ class Links:
         is_list = model is not None and isinstance(model._meta.pk, IntegerField)  # its form has a key: 0
         return self._on_list(model, filters, names) if is_list else []
 
+    def load(self, rows: Iterable[tuple[Any, Any]]) -> None:
+        """Read these rows (model, key) as their pages read them, in one query per model, for ``on_row``."""
+        keys: dict[Any, set[Any]] = defaultdict(set)
+        for model, key in rows:
+            keys[model].add(key)
+        for model, some in keys.items():
+            if self.can_view(model):
+                found = self._site.get_model_admin(model).get_queryset(self._request).filter(pk__in=some)
+                self._rows |= {(model, str(row.pk)): row for row in found}
+
     def on_row(self, model: Any, key: Any, names: Iterable[str]) -> list[Button]:
-        """Return those of the operations with these names that the user may run on the row ``key``."""
-        buttons = []
+        """Return those of the operations with these names that the user may run and that would change the row ``key``.
+
+        The row must have been read by ``load``; none changes a row that no longer exists.
+        """
+        row = self._rows.get((model, str(key)))
+        return [] if row is None else self._buttons(row, names)
+
+    def _buttons(self, row: Any, names: Iterable[str]) -> list[Button]:
+        buttons, model, key = [], type(row), row.pk
+        page: Any = self._site.get_model_admin(model)
         for operation in self._allowed(model, names):
+            if not page.can_offer(operation, row):
+                continue
             url = admin_url(self._site, model, "operate", quote(key), operation.name)
             back = urlencode({"next": self._back})
             buttons.append(Button(operation, f"{url}?{back}", "rp-run" if operation.is_harmless else ""))
@@ -107,8 +129,7 @@ class Links:
     def of_row(self, row: Any) -> list[Button]:
         """Return all operations that the page of ``row``, which comes from ``get_object``, offers the user now."""
         page: Any = self._site.get_model_admin(type(row))
-        offered = [name for name, one in getattr(page, "operations", {}).items() if page.can_offer(one, row)]
-        return self.on_row(type(row), row.pk, offered)
+        return self._buttons(row, getattr(page, "operations", {}))
 
     def get_object(self, model: Any, key: str) -> Any:
         """Return the row, as its page reads it; None: the user may not see it, or it does not exist."""

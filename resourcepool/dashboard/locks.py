@@ -31,15 +31,15 @@ class ConditionPanel(NamedTuple):
 
 
 def draw_locks(links: Links, visible: Set[Any]) -> Drawn | None:
-    """Return the panel of the kinds that the user may see: three queries without waiters, fifteen at most."""
+    """Return the panel of the kinds that the user may see: three queries without waiters, 22 at most."""
     kinds = [kind for kind in KINDS if kind.model in visible]
     if not kinds:
         return None
     found = summary(kinds)
-    rows = [
-        Row(f"rpl{number}", one, _page(links, one), CSS.get(lock_badge(one, found.cycles).level, "up"))
-        for number, one in enumerate(found.waited)
-    ]
+    rows = []
+    for number, one in enumerate(found.waited):
+        badge = lock_badge(one, found.cycles)
+        rows.append(Row(f"rpl{number}", one, _page(links, one), CSS.get(badge.level, "up"), badge=badge))
     lists = [
         (kind.model._meta.verbose_name_plural, links.changelist(kind.model, status="held")) for kind in kinds
     ]
@@ -59,7 +59,7 @@ def draw_conditions(links: Links, visible: Set[Any]) -> Drawn | None:
         return None
     page = locks(kind=kinds, limit=MAX_CONDITIONS_SHOWN)
     rows = [
-        Row(f"rpw{number}", one, links.change_page(one.kind.model, one.name))
+        Row(f"rpw{number}", one, links.change_page(one.kind.model, one.name), badge=lock_badge(one))
         for number, one in enumerate(page.locks)
     ]
     lists = [(kind.model._meta.verbose_name_plural, links.changelist(kind.model)) for kind in kinds]

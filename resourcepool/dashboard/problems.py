@@ -69,6 +69,7 @@ class Problems:
 
 def problems(alarms: Sequence[Alarm], snoozed: Mapping[str, Snooze], links: Links) -> Problems:
     """Return the first ``MAX_ALARMS`` of ``alarms``, which come worst first, as problems."""
+    links.load((apps.get_model(alarm.model), alarm.key) for alarm in alarms[:MAX_ALARMS] if alarm.key)
     every = [
         _problem(f"rp-problem-{number}", alarm, snoozed.get(key_of(alarm.id)), links)
         for number, alarm in enumerate(alarms[:MAX_ALARMS], start=1)

@@ -13,9 +13,10 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import format_labels
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
+from resourcepool.status.badge import Badge
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.queues.queues import QueueCell, latest_moves, queue_cells
-from resourcepool.status.queues.system import DRAINING, badge_of_server
+from resourcepool.status.queues.system import DRAINING, badge_of_server, queue_group_badge
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 
@@ -32,7 +33,7 @@ class Row:
 
     Attributes:
         id: of its link; ``url``: of its page, "": none.
-        state: "up", "late", "draining" or "dead"; ``label``: the same for people.
+        state: CSS class: "up", "late", "draining" or "dead"; ``badge``: the state for people.
         queues: how many it has; ``asked_for``: of these, how many are requested by other servers.
         squares: one for each queue; "": there is a bar instead.
         owned, requested: widths in the bar, in percent, as text.
@@ -42,7 +43,7 @@ class Row:
     id: str
     url: str
     state: str
-    label: str
+    badge: Badge | str
     labels: str
     queues: int
     asked_for: int
@@ -110,6 +111,7 @@ def card(
     return {
         "id": id_,
         "status": status,
+        "badge": queue_group_badge(status),
         "rows": rows(status, cells, links, id_),
         "more": max(0, len(status.servers) - MAX_SERVER_ROWS),
         "has_squares": cells is not None,
@@ -131,7 +133,7 @@ def rows(status: QueueGroupStatus, cells: Sequence[QueueCell] | None, links: Lin
 
     def row(server: ServerStatus | None, queues: int, asked_for: int) -> Row:
         key = server.pk if server else None
-        state, label = state_of(server, status)
+        state, state_badge = state_of(server, status)
         squares = render_squares(
             map(describer.describe, by_owner.get(key, ())), queue_url, f"{card_id}-{key or 0}"
         )
@@ -140,7 +142,7 @@ def rows(status: QueueGroupStatus, cells: Sequence[QueueCell] | None, links: Lin
         )
         owned, requested = 100 * (queues - asked_for) / most, 100 * asked_for / most
         return Row(
-            *(server, f"{card_id}-server-{key}", url, state, label, labels, queues, asked_for, squares),
+            *(server, f"{card_id}-server-{key}", url, state, state_badge, labels, queues, asked_for, squares),
             *(f"{owned:.2f}", f"{requested:.2f}"),
         )
 
@@ -148,13 +150,13 @@ def rows(status: QueueGroupStatus, cells: Sequence[QueueCell] | None, links: Lin
     return first + [row(server, server.queues, server.asked_for) for server in servers]
 
 
-def state_of(server: ServerStatus | None, status: QueueGroupStatus) -> tuple[str, str]:
-    """Return the state of a server: its CSS class, and its label for people."""
+def state_of(server: ServerStatus | None, status: QueueGroupStatus) -> tuple[str, Badge | str]:
+    """Return the state of a server, and its CSS class first."""
     if server is None:
         return "dead", ""
     badge = badge_of_server(status, server)
     css = "draining" if badge is DRAINING else CSS.get(badge.level, "up")
-    return css, str(badge.label)
+    return css, badge
 
 
 class QueueCellDescriber:

@@ -37,7 +37,8 @@ def search(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
     """Show what the text ``q`` names, among all that the user may view."""
     request.current_app = site.name
     text, links = request.GET.get("q", "")[:MAX_TEXT], Links(site, request)
-    found = find_everything(text, visible_models(site, request), _visible(site, request))
+    found = list(find_everything(text, visible_models(site, request), _visible(site, request)))
+    links.load((model, key) for one in found for model, key, _text in one.related)
     answers = [_answer(one, links) for one in found]
     context = {**site.each_context(request), "title": _("Search"), "text": text, "answers": answers}
     return render(request, "resourcepool/dashboard/search.html", context)

@@ -11,7 +11,6 @@ from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import URLPattern, path
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -26,6 +25,7 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.status import alarms
 from resourcepool.status.alarms import HOUR
 from resourcepool.status.resources.activity import ChartRange
+from resourcepool.status.times import database_now
 from resourcepool.translation import gettext as _
 
 REFRESH_EVERY = 5  # seconds
@@ -118,4 +118,4 @@ def _overview(request: HttpRequest, site: AdminSite) -> dict[str, Any]:
     if not models and not visible:
         raise PermissionDenied
     shown = overview(models, chart_range(request), Links(site, request), visible)
-    return {"shown": shown, "now": timezone.now(), "may_snooze": may_snooze(request)}
+    return {"shown": shown, "now": database_now(), "may_snooze": may_snooze(request)}

@@ -27,6 +27,7 @@ def waiting(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
         raise PermissionDenied
     of, number = request.GET.get("of", ""), _number(request.GET.get("page", ""))
     page, links = Lines(models, kinds, of).page(number), Links(site, request)
+    links.load((one.model, one.key) for one in page.waiters if one.key)
     query = {"of": of} if of else {}
     context = {
         **site.each_context(request),

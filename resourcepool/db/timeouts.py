@@ -12,7 +12,7 @@ import logging
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -39,23 +39,29 @@ class _Limits(NamedTuple):
 _limits: ContextVar[_Limits] = ContextVar("resourcepool_limits", default=_Limits())  # noqa: B039 (immutable)
 
 
-@contextlib.contextmanager
-def statement_timeout(
-    seconds: float = STATEMENT_TIMEOUT, *, ends_by: Callable[[], float] | None = None
-) -> Iterator[None]:
-    """Limit the attempts of statements that this thread sends in the block.
+class statement_timeout:  # noqa: N801 (used like a function)
+    """Limit the attempts of statements that this thread sends in the ``with`` block.
 
     Args:
         seconds: how long each may wait for its answer, on PostgreSQL; a lower limit around the block still applies.
         ends_by: returns the time (``clock.monotonic``) by which all attempts end. It may become earlier meanwhile: call
             ``watchdog.check_by`` then. None: as around the block.
     """
-    outer = _limits.get()
-    token = _limits.set(_Limits(min(seconds, outer.seconds), ends_by or outer.ends_by))
-    try:
-        yield
-    finally:
-        _limits.reset(token)
+
+    __slots__ = ("_ends_by", "_seconds", "_token")
+
+    def __init__(
+        self, seconds: float = STATEMENT_TIMEOUT, *, ends_by: Callable[[], float] | None = None
+    ) -> None:
+        self._seconds, self._ends_by = seconds, ends_by
+
+    def __enter__(self) -> None:
+        outer = _limits.get()
+        seconds = min(outer.seconds, self._seconds)
+        self._token = _limits.set(_Limits(seconds, self._ends_by or outer.ends_by))
+
+    def __exit__(self, *raised: object) -> None:
+        _limits.reset(self._token)
 
 
 class StatementAttempt:
@@ -71,6 +77,7 @@ class StatementAttempt:
     __slots__ = (
         "__weakref__",
         "_began",
+        "_is_watched",
         "_limit",
         "_session",
         "connection",
@@ -83,19 +90,21 @@ class StatementAttempt:
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection, self.is_timed_out, self.until = connection, False, math.inf
         self._limit, self.ends_by = _limits.get()
+        self._is_watched = False
 
     def __enter__(self) -> None:
         self._session = self.connection.connection
         is_limited = self.connection.vendor == WATCHED and self._limit < math.inf
         if is_limited or (self.ends_by is not None and self.connection.vendor != "sqlite"):
-            self._began = monotonic()
+            self._began, self._is_watched = monotonic(), True
             self.until = self.shutdown_at = self._began + self._limit
             watchdog.watch(self)
 
     def __exit__(self, *raised: object) -> None:
         if self._session is not self.connection.connection:
             dialect.remember_own_session(self.connection)
-        watchdog.forget(self)
+        if self._is_watched:
+            watchdog.forget(self)
         if self.is_timed_out and not self.connection.in_atomic_block:
             dialect.close_quietly(self.connection)  # also if the answer came at the last moment
 

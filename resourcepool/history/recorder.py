@@ -108,8 +108,8 @@ class Recorder:
         events = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH))]
         self._in_hand = len(events)
         try:
-            if events:
-                write(merge_events(events))
+            if entries := merge_events(events):
+                write(entries)
         except BaseException:  # including those of a signal handler
             self._waiting.extendleft(reversed(events))
             raise

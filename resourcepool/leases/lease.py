@@ -311,10 +311,8 @@ class Lease:
         self._emit(EventKind.LOST, self._connection, reason)
 
     def _emit(self, kind: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:
-        if not self.model.emits_events:
-            return
         terms, at = self._terms, monotonic()
-        if not (terms.is_recorded or SIGNALS[kind].receivers):
+        if not (self._emits(kind) and (terms.is_recorded or SIGNALS[kind].receivers)):
             return
         is_start = kind is EventKind.ACQUIRED
         seconds = None if is_start else at - self._trust.granted_at
@@ -322,6 +320,9 @@ class Lease:
         grant = (self.model, self.using, self.pk, self.fence, self.holder)
         event = RowEvent(kind, *grant, reason, self._actor or terms.actor, seconds, ttl, at)
         emit_to_listeners(event, terms.is_recorded, connection)
+
+    def _emits(self, kind: EventKind) -> bool:
+        return self.model.emits_events
 
     # For the keeper: see ``keeper.Renewable``
 

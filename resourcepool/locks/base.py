@@ -21,6 +21,7 @@ from resourcepool.locks.lockable import Hold, LockLease
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
 from resourcepool.locks.registry import Key, current_owner, new_holder
 from resourcepool.options import Seconds
+from resourcepool.signals import is_recorded
 from resourcepool.translation import gettext_noop as _
 
 TTL = 30.0  # seconds
@@ -90,7 +91,8 @@ class Named:
         return self._timeout if timeout is None else wait_seconds("timeout", timeout)
 
     def _request(self, wait: float, hold: Hold, count: int = 1, priority: int = 0) -> Request:
-        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, on_lost=hold._when_lost)
+        holder, recorded = new_holder(current_owner()), is_recorded(self.model)
+        terms = Terms(self._ttl, holder, holder_is_unique=True, on_lost=hold._when_lost, is_recorded=recorded)
         return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
 
     # ``waiting.lease.Source``

@@ -16,7 +16,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, ResourcePoolError
 from resourcepool.leases.lease import Lease
 from resourcepool.locks.registry import has_ended
 from resourcepool.options import Seconds
-from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.signals import EventKind
 from resourcepool.waiting import release
 
 P = ParamSpec("P")
@@ -48,12 +48,9 @@ class LockLease(Lease):
         logger.warning("%s: its holder ended without releasing it; it will expire: %s", self, self.holder)
         self._stop_renewing()
 
-    def _lose(self, reason: str, trust: Any = None) -> None:
-        """Record the loss in the history, which has too many grants and releases of locks to record those."""
-        had_ended = self._state.has_ended
-        super()._lose(reason, trust)
-        if self._state.lost is not None and not had_ended:
-            emit(RowEvent(EventKind.LOST, self.model, self.using, self.pk, self.fence, self.holder, reason))
+    def _emits(self, kind: EventKind) -> bool:
+        model: Any = self.model
+        return kind is EventKind.LOST or model.emits_grants
 
 
 class Released:

@@ -16,9 +16,11 @@ NUMBER_MARK = "#"  # separates name and number in a row's key
 
 
 class AbstractNamed(AbstractLease):
-    """A row that is acquired by its name. The history records operations on it and losses."""
+    """A row that is acquired by its name. The history leaves out its short grants, which are too many."""
 
-    emits_events: ClassVar[bool] = False  # too many grants for the history
+    emits_events: ClassVar[bool] = False  # no leaks: a thread that has ended releases nothing
+    emits_grants: ClassVar[bool] = True
+    records_short_grants: ClassVar[bool] = False
     records_operations: ClassVar[bool] = True
     line_per_name: ClassVar[bool] = True
 
@@ -118,6 +120,7 @@ class AbstractNotification(AbstractNumbered):
     """
 
     deletes_idle_rows: ClassVar[bool] = True  # a notification without waiters is removed
+    emits_grants: ClassVar[bool] = False
 
     class Meta:
         abstract = True

@@ -1,5 +1,7 @@
 """Operations on locks, semaphores, read-write locks and barriers, and on channels and subscriptions."""
 
+from typing import Any
+
 from django.db.models import Exists, OuterRef
 
 from resourcepool.locks.channels.models import ChannelQuerySet, SubscriptionQuerySet
@@ -19,6 +21,11 @@ def permits_error(line: str) -> str:
     return str(_("a whole number from 0 to %(most)d.")) % {"most": MAX_PERMITS}
 
 
+def holding_names(model: Any) -> Exists:
+    """Return the condition that a row has a name that is held."""
+    return Exists(model.objects.held().filter(name=OuterRef("name")))
+
+
 REVOKE = Operation(
     name="revoke",
     is_destructive=True,
@@ -30,7 +37,8 @@ REVOKE = Operation(
     ),
     fields=(REASON,),
     do=revoke,
-    applicable=lambda rows: rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name")))),
+    applicable=lambda rows: rows.filter(holding_names(rows.model)),
+    is_offered=lambda row: row.is_held,
     done_message=ngettext_lazy("%(what)s was revoked.", "%(what)s were revoked.", "count"),
     skipped_message=_("%(count)d skipped: not held."),
 )
@@ -48,6 +56,7 @@ REVOKE_HOLDER = Operation(
     fields=(REASON,),
     do=revoke_holders,
     applicable=REVOKE.applicable,
+    is_offered=REVOKE.is_offered,
     done_message=ngettext_lazy(
         "%(what)s was revoked, with everything else its holders held.",
         "%(what)s were revoked, with everything else their holders held.",
@@ -156,6 +165,7 @@ REMOVE_SUBSCRIPTION = Operation(
     ),
     do=retried(SubscriptionQuerySet.remove),
     applicable=SubscriptionQuerySet.available,
+    is_offered=lambda row: row.micros_left <= 0,
     done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: it has a reader."),
 )

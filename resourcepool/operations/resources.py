@@ -154,6 +154,7 @@ ALL = (
             " Without a duration it stays out of service until someone returns it."
         ),
         fields=(REASON, SPAN),
+        is_offered=lambda resource: resource.status != Status.OUT_OF_SERVICE,
         bulk_targets=lambda rows: rows.filter(in_service=True),
         do=ResourceQuerySet.drain,
         done_message=ngettext_lazy(

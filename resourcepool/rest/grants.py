@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from django.core import signing
 from django.db import connections, router
@@ -26,14 +26,14 @@ from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Ending, Grant, Request as LeaseRequest, Terms, Trust
+from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.selectors import parse_key
 from resourcepool.rest.holder_names import HolderName
 from resourcepool.rest.limits import Quota
-from resourcepool.signals import EventKind
+from resourcepool.signals import EventKind, is_recorded
 from resourcepool.status.snapshots import as_data, fetch_all
-from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import Source
 
@@ -142,10 +142,8 @@ class RemoteResource(Remote, ResourceLease):
     """A lease of a resource that a program elsewhere holds."""
 
 
-class RemoteLock(Remote):
+class RemoteLock(Remote, LockLease):
     """A lock that a program elsewhere holds."""
-
-    _next_in_line: ClassVar[Any] = release
 
 
 def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quota: Quota, **which: Any) -> Any:
@@ -232,13 +230,12 @@ def remote(model: Any, grant: Grant, wanted: LeaseRequest) -> Any:
 
 def lease_of_token(token: Token, model: Any, actor: str) -> Any:
     """Return the handle of a token's lease of this model; ``actor``: the caller, for the history."""
-    is_recorded = model is not LockRow and model.pool.keeps_history
     terms = Terms(
         token.ttl,
         token.holder,
         cooldown=token.cooldown,
         max_hold=token.max_hold,
-        is_recorded=is_recorded,
+        is_recorded=is_recorded(model),
         actor=actor,
     )
     return remote(model, token.grant(parse_key(model, token.pk)), LeaseRequest(terms))

@@ -21,6 +21,7 @@ from resourcepool.rest.holder_names import holder_name, user_suffix
 from resourcepool.rest.limits import apply_limits, quota, wait_slot
 from resourcepool.rest.refusals import caller, pool_named, pool_of, require
 from resourcepool.rest.view import ActionView, View
+from resourcepool.signals import is_recorded
 from resourcepool.status.snapshots import as_data
 
 MAX_UNREADABLE = 5  # resources with an undecryptable secret that one request skips
@@ -65,7 +66,8 @@ class AcquireLock(ActionView):
         require(request, "lease", LockRow)
         data = self.read_body()
         lock = Lock(name, ttl=data.get("ttl", TTL))
-        terms = Terms(lock.ttl, holder_name(request, data, is_one_of_many=True))
+        holder = holder_name(request, data, is_one_of_many=True)
+        terms = Terms(lock.ttl, holder, is_recorded=is_recorded(LockRow))
         wanted = apply_limits(LockRow, LeaseRequest(terms, timeout=timeout_of(data), selector=lock.name), data)
         with wait_slot(request, wanted) as allowed:
             lease = lease_for(lock, allowed, data, quota(LockRow, user_suffix(request)), pk=lock.name)

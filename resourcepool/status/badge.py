@@ -3,6 +3,9 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
 from resourcepool.resources.state import State
 from resourcepool.translation import gettext_lazy as _
 
@@ -28,6 +31,11 @@ class Badge(NamedTuple):
     level: Level
     code: str
     label: Any
+
+    @property
+    def html(self) -> SafeString:
+        """Its label, coloured by its gravity; all pages draw it so."""
+        return format_html('<span class="resourcepool-state {}">{}</span>', self.level, self.label)
 
 
 PAUSED = Badge(Level.WARN, "paused", _("paused"))

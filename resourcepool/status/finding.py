@@ -15,7 +15,7 @@ from resourcepool.queues.queries import using_of_queues
 from resourcepool.status.event_text import add_sentences
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, lock_named
-from resourcepool.status.locks.summary import first_holders, held_by, processes
+from resourcepool.status.locks.summary import first_holders, held_by, past_text, processes
 from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.registry import named_systems
 from resourcepool.status.resources import why
@@ -182,6 +182,8 @@ def _lock(lock: LockStatus) -> list[str]:
         lines.append(_("Held by %(holder)s; expires in %(left)s unless renewed.") % values)
     elif lock.kind.is_held:
         lines.append(_("It has no holder."))
+    if past := past_text(lock):
+        lines.append(f"{capfirst(past)}.")
     if lock.longest_wait is not None:
         text = ngettext(
             "%(count)d waiter, for %(wait)s.", "%(count)d waiters, the first for %(wait)s.", lock.waiters

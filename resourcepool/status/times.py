@@ -5,7 +5,7 @@ import datetime
 from django.db import connections, router
 from django.utils import timezone
 
-from resourcepool.db.dialect import from_columns
+from resourcepool.db.dialect import from_columns, read_clock
 from resourcepool.history.models import Event
 from resourcepool.translation import gettext as _, gettext_noop
 
@@ -58,6 +58,11 @@ def timestamp_with_age(at: datetime.datetime | None, passed: float | None) -> st
     if at is None or passed is None:
         return _("unknown")
     return _("%(at)s (%(ago)s ago)") % {"at": local_time(at), "ago": duration(passed)}
+
+
+def database_now() -> datetime.datetime:
+    """Return the time of the database's clock, in the current time zone; one query."""
+    return _local(read_clock(connections[router.db_for_write(Event)]))
 
 
 def format_datetime(at: datetime.datetime) -> str:

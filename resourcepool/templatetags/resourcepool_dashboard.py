@@ -9,14 +9,18 @@ from django.utils.safestring import SafeString
 
 from resourcepool.events import localized
 from resourcepool.queues.models import Move
-from resourcepool.status.locks.summary import first_holders
-from resourcepool.status.system import SEPARATOR, Figure, figure_text, number
+from resourcepool.status.badge import Badge
+from resourcepool.status.locks.cycles import lock_badge
+from resourcepool.status.locks.summary import first_holders, past_text
+from resourcepool.status.system import SEPARATOR, STATUS, Figure, figure_text, number
 from resourcepool.status.times import TENTHS, duration, precise_duration
 from resourcepool.translation import gettext as _
 
 register = template.Library()
 register.filter(localized)
 register.filter(first_holders)
+register.filter(lock_badge)
+register.filter(past_text)
 register.filter(duration)
 register.filter(number)
 register.filter("precise_duration", partial(precise_duration, text=TENTHS))
@@ -46,6 +50,9 @@ def link(address: str, text: object, id: str) -> SafeString:  # noqa: A002 (the 
 @register.simple_tag
 def cell(figure: Figure, row: Any) -> SafeString:
     """Return a figure of the status of a row of a panel, its first number linked to its list."""
+    if figure is STATUS:
+        badge: Badge = row.status.badge
+        return badge.html
     text = figure_text(figure, row.status)
     if figure.rows is None:
         return format_html("{}", text)

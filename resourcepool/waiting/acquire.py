@@ -142,7 +142,7 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases:
     if request.fifo_once or is_crowded or not (grants := _scan(connection, waiter)):
         return []
     leases = make_handles(waiter.source, waiter.using, request, grants, waiter.loop)
-    poller.use(waiter)  # last: if interrupted before, the waiter passes on the rows of its ticket
+    poller.turns.use(waiter)  # last: if interrupted before, the waiter passes on the rows of its ticket
     return leases
 
 

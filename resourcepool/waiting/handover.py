@@ -115,7 +115,7 @@ def give(
     if_free: bool = False,
 ) -> bool:
     """Give this row to this ticket; if either changed concurrently, change nothing and return False."""
-    holds = ticket.given(pk, fence + 1).holds
+    holds = (*ticket.holds, (pk, fence + 1))
     sql = of(connection, model).give[ticket.count > 1, if_free]
     if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
         note_given(connection.alias, line_of(model, pk), ticket.pk, ticket.address)

@@ -1,6 +1,5 @@
 """Releases rows: to the first waiters in line if there are any, otherwise they become free."""
 
-import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -60,7 +59,7 @@ def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: 
     for _ in range(MAX_READS):
         line = tickets.in_line(connection, model, FIRST_TICKETS, selector_of(model, pk))
         pacing.found_line(len(line), monotonic())
-        takes_any = list(itertools.takewhile(partial(_takes_any, model), line))
+        takes_any = _first_that_take_any(model, line)
         if takes_any and handover.give_to_first(*row, takes_any):
             return True
         if not line and _free_if_nobody_waits(*row, line_name, pacing):
@@ -70,9 +69,12 @@ def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: 
     return give_to_first_match(*row) or verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
 
 
-def _takes_any(model: Model, ticket: WaitingTicket) -> bool:
-    """Whether this ticket waits for one row, and any row of its line will do."""
-    return ticket.count == 1 and (model.line_per_name or ticket.selector == "{}")
+def _first_that_take_any(model: Model, line: Sequence[WaitingTicket]) -> Sequence[WaitingTicket]:
+    """Return the tickets that wait for one row, any of their line, up to the first other ticket."""
+    for place, ticket in enumerate(line):
+        if ticket.count > 1 or not (model.line_per_name or ticket.selector == "{}"):
+            return line[:place]
+    return line
 
 
 def assign_released(using: str, model: Model, pks: Sequence[Any]) -> None:

@@ -8,8 +8,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import Model
 from resourcepool.waiting import assignment, tickets
 from resourcepool.waiting.handover import FIRST_TICKETS
-from resourcepool.waiting.look import TOGETHER
-from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, scan_pause
+from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, TOGETHER, scan_pause
 from resourcepool.waiting.waiter import Waiter
 
 WAITED_LONG = 1.0  # seconds after which waiters of other processes may be nearer
@@ -63,5 +62,5 @@ def _is_any_near(connection: BaseDatabaseWrapper, model: Model, selector: str, a
     """Find out which of these waiters are among the first with their selector."""
     first = set(tickets.first(connection, model, selector, FIRST_IN_LINE))
     for waiter in alike:
-        waiter.is_near = waiter.ticket is not None and waiter.ticket.pk in first
+        waiter.is_near = (ticket := waiter.ticket) is not None and ticket.pk in first
     return any(waiter.is_near for waiter in alike)

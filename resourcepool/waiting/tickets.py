@@ -110,7 +110,7 @@ class _Texts:
             f"%s, %s, %s, %s, %s, %s, '[]', '[]', {db_dialect.true}, %s)"
             f"{db_dialect.returning_key.format(pk=column.id)}"
         )
-        place = columns("id fence selector count granted collected holder grant_us address priority")
+        place = columns("id fence selector count collected holder grant_us address priority")
         self.in_line = f"SELECT {place} FROM {table} WHERE {self.waits} {self.order} LIMIT %s"  # noqa: S608
         self.selectors = (
             f"SELECT DISTINCT {column.selector} FROM {table} WHERE {self.waits} LIMIT {MAX_TICKETS}"  # noqa: S608
@@ -173,7 +173,9 @@ def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Ticke
     """Return {key: current state} of the tickets that exist."""
     rows = fetch_rows(connection, f"{of(connection).look}({_marks(pks)})", pks)
     return {
-        pk: TicketState(fence, _pairs(granted, collected), bool(waits), micros / 1_000_000)
+        pk: TicketState(
+            fence, _pairs(granted if collected == "[]" else collected), bool(waits), micros / 1_000_000
+        )
         for pk, fence, granted, collected, waits, micros in rows
     }
 
@@ -184,8 +186,9 @@ def in_line(
     """Return up to ``most`` waiters in the line of ``selector``, in the order of service."""
     rows = fetch_rows(connection, of(connection).in_line, [line_name(model, selector), most])
     return [
-        WaitingTicket(pk, fence, selector, count, _pairs(granted, collected), *rest)
-        for pk, fence, selector, count, granted, collected, *rest in rows
+        # Compared here, because a release reads several tickets, and nearly all wait for one row.
+        WaitingTicket(pk, fence, selector, count, () if collected == "[]" else _pairs(collected), *rest)
+        for pk, fence, selector, count, collected, *rest in rows
     ]
 
 
@@ -236,9 +239,8 @@ def written(pairs: Sequence[Row]) -> str:
     return _to_json(plain)
 
 
-def _pairs(granted: str, collected: str) -> HeldRows:
-    given = granted if collected == "[]" else collected
-    return tuple((pk, fence) for pk, fence in json.loads(given)) if given != "[]" else ()
+def _pairs(rows: str) -> HeldRows:
+    return () if rows == "[]" else tuple((pk, fence) for pk, fence in json.loads(rows))
 
 
 def _marks(pks: Sequence[int]) -> str:

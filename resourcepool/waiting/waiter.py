@@ -28,7 +28,7 @@ class Waiter:
         holder: the name under which it waits and will hold its rows.
         loop: the event loop of its task, where ``lease.resource`` must be read in advance; None for a thread.
         outcome: set once it is served.
-        ticket: None while it has none.
+        ticket: None while it has none. Its own thread may clear it at any moment, when it gives up.
         insert_in_doubt: it may have a ticket with an unknown key, because the INSERT was interrupted.
         next_look, next_scan: when to look at the ticket, and for free rows, by this process's clock.
         renew_at: when to renew the ticket, by this process's clock.
@@ -71,7 +71,8 @@ class Waiter:
     @property
     def place(self) -> tuple[int, int]:
         """Its place in the line: priority and number of its ticket."""
-        return self.request.priority, self.ticket.pk if self.ticket else 0
+        ticket = self.ticket
+        return self.request.priority, ticket.pk if ticket else 0
 
     @property
     def is_done(self) -> bool:
@@ -119,15 +120,16 @@ class Waiter:
 
     def pause(self, now: float) -> float:
         """Return the seconds from a look at ``now`` to the next one."""
-        assert self.ticket is not None  # noqa: S101 (for the type checker)
+        ticket = self.ticket
+        grant_seconds = ticket.grant_seconds if ticket else ticket_ttl()
         # A lock serves one waiter after the other: in a long line, pauses count from when the line last moved.
         since = max(self.began, self.pacing.moved_at) if self.model.line_per_name else self.began
-        return pause(now - since, is_near=self.is_near, grant_seconds=self.ticket.grant_seconds)
+        return pause(now - since, is_near=self.is_near, grant_seconds=grant_seconds)
 
     def clear_ticket(self) -> None:
         """Note that its ticket is gone, so it needs another one."""
-        if self.ticket is not None:
-            hints.forget(self.using, self.ticket.pk)
+        if (ticket := self.ticket) is not None:
+            hints.forget(self.using, ticket.pk)
         self.ticket, self.holds, self.next_look = None, (), 0.0
 
     def rows_of(self, seen: TicketState) -> HeldRows:

@@ -7,6 +7,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from resourcepool.db.dialect import DbLater
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Subscription
 from tests.admin.test_streams import operate, page
@@ -65,6 +66,17 @@ def test_channels_and_subscriptions_are_pruned_and_removed(admin_client: Client)
     assert not MessageRow.objects.exists()
     assert "Channel config was removed." in operate(admin_client, "channel", "remove", ["config"])
     assert not ChannelRow.objects.exists()
+
+
+def test_only_what_would_change_something_is_offered(admin_client: Client) -> None:
+    key = Subscription.objects.get().pk
+    assert "/operate/prune/" in page(admin_client, "channel", "change", "config")
+    assert "/operate/remove/" in page(admin_client, "subscription", "change", key)
+    MessageRow.objects.all().delete()
+    Subscription.objects.update(holder="web-1", busy_before=DbLater(60))
+    assert "/operate/prune/" not in page(admin_client, "channel", "change", "config")
+    assert "/operate/remove/" not in page(admin_client, "subscription", "change", key)
+    assert "/operate/move/" in page(admin_client, "subscription", "change", key)
 
 
 def test_a_subscription_without_a_name_is_called_so(admin_client: Client) -> None:

@@ -87,6 +87,10 @@ def test_each_row_has_the_buttons_of_its_state(operator: Client, proxy: Proxy) -
     assert f'href="{LIST}{held.pk}/operate/revoke/{back}"' in page
     assert f"{LIST}{proxy.pk}/operate/revoke/" not in page
     assert f"{LIST}{proxy.pk}/operate/drain/{back}" in page
+    Proxy.objects.filter(pk__in=[held.pk, proxy.pk]).drain("move")
+    page = text(operator.get(f"{LIST}?q=example"))
+    assert "/operate/drain/" not in page, "one is draining, the other is drained"
+    assert f'href="{LIST}{held.pk}/operate/revoke/{back}"' in page
 
 
 def test_an_operation_from_a_row_leads_back_to_the_list(operator: Client, proxy: Proxy) -> None:

@@ -55,6 +55,14 @@ class TestSeeing:
         assert shown.count("0 of 2 held") == 1
         assert "2 of 4 held" in page(admin_client, "rwlockpermit_changelist")
 
+    def test_only_what_is_held_can_be_revoked(self, admin_client: Client) -> None:
+        for model, page_key in (("lock", "{}"), ("semaphorepermit", "{}_230")):
+            listed = page(admin_client, f"{model}_changelist")
+            for name, is_held in (("busy", True), ("idle", False)):
+                key = page_key.format(name)
+                assert (f"/{model}/{key}/operate/revoke/" in listed) is is_held
+                assert ('id="operate-revoke"' in page(admin_client, f"{model}_change", key)) is is_held
+
     def test_filters_and_the_search_find_names(self, admin_client: Client) -> None:
         for query, found in (
             ({"status": "held"}, 1),
@@ -73,6 +81,16 @@ class TestSeeing:
         assert f"{A}: 2, fence 1, expires in" in shown
         assert later(B).replace(".92@2", ".93@3") not in shown.replace(later(B), "")
         assert ": needs 2, waiting for" in shown
+
+    def test_it_says_since_when_a_lock_is_held_and_who_held_it_before(self, admin_client: Client) -> None:
+        assert "not in the history" in page(admin_client, "lock_change", "busy")
+        write([Entry(RowEvent(EventKind.RELEASED, LockRow, "default", "busy", 5, B))])
+        write([Entry(RowEvent(EventKind.ACQUIRED, LockRow, "default", "busy", 7, A))])
+        shown = page(admin_client, "lock_change", "busy")
+        assert re.search("unless renewed, held for [01] s", shown)
+        assert re.search("worker-2, released [01] s ago", shown)
+        shown = page(admin_client, "lock_changelist")
+        assert re.search("for [01] s; before: web-1/4711/worker-2, released [01] s ago", shown)
 
     def test_a_circle_is_named_on_the_page(self, admin_client: Client) -> None:
         lock("next", B)

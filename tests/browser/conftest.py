@@ -46,6 +46,8 @@ def tolerated() -> list[str]:
 def window(browser: Any, session: str, spawn: Spawner, tolerated: list[str]) -> Iterator[Callable[..., Any]]:
     """Serve the project, and return a window on it: ``window()``; environment variables are the server's.
 
+    ``serving``: the function that serves it.
+
     What the browser complains about (errors of scripts, what the Content-Security-Policy refuses, answers that are
     missing) fails the test.
     """
@@ -57,8 +59,8 @@ def window(browser: Any, session: str, spawn: Spawner, tolerated: list[str]) -> 
 
     contexts: list[Any] = []
 
-    def opened(**environment: str) -> Any:
-        port = spawn(serve, 1, **environment).line("port").split()[1]
+    def opened(serving: Callable[..., object] = serve, **environment: str) -> Any:
+        port = spawn(serving, 1, **environment).line("port").split()[1]
         contexts.append(logged_in(browser, f"http://127.0.0.1:{port}", session))
         page = contexts[-1].new_page()
         page.on("console", note)

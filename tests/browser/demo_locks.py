@@ -40,6 +40,7 @@ def locks() -> None:
     ):
         waits("lock", name, holder, waited=waited)
     row = LockRow.objects.get(pk="orders")
+    event(row, EventKind.ACQUIRED, fence=7, holder=A)
     event(
         row,
         EventKind.REVOKED,

@@ -12,7 +12,11 @@ from django.urls import reverse
 
 import resourcepool
 from resourcepool.dashboard.locks import MAX_CONDITIONS_SHOWN
+from resourcepool.history.merge import Entry
+from resourcepool.history.writer import write
+from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Stream
+from resourcepool.signals import EventKind, RowEvent
 from tests.dashboard.test_streams import shown
 from tests.status.locks.conftest import A, B, crowd, lock, permits, stands, waits
 
@@ -35,6 +39,14 @@ def test_what_is_waited_for_has_a_line_that_leads_to_its_page(admin_client: Clie
     assert "lock idle" not in page
     assert "holders, 3 waiting, the first for" in page
     assert "deadlock" not in page
+
+
+@pytest.mark.usefixtures("crowd")
+def test_it_says_since_when_a_lock_is_held_and_who_held_it_before(admin_client: Client, settings: Any) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    write([Entry(RowEvent(EventKind.RELEASED, LockRow, "default", "busy", 5, B))])
+    write([Entry(RowEvent(EventKind.ACQUIRED, LockRow, "default", "busy", 7, A))])
+    assert re.search("for [01] s; before: web-1/4711/worker-2, released [01] s ago", shown(admin_client))
 
 
 def test_a_deadlock_is_named_and_is_a_problem(admin_client: Client) -> None:

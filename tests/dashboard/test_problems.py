@@ -9,12 +9,13 @@ from django.test import Client
 from django.urls import reverse
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.models import Event, Proxy, Server, Stream, Task, Timer
+from resourcepool.locks.channels.models import Channel, Message
+from resourcepool.models import Event, Proxy, Server, Stream, Subscription, Task, Timer
 from resourcepool.taskqueue import submit
 from tests.admin.queues.scene import queue_group, server
 from tests.app.rows import granted, hold, new
 from tests.dashboard.test_views import client_with, text_of
-from tests.status.locks.conftest import A, B, lock, waits
+from tests.status.locks.conftest import A, B, held_by, lock, waits
 from tests.waiting.threads import ticket
 
 SNOOZE = "/admin/resourcepool/dashboard/snooze/"
@@ -129,6 +130,21 @@ class TestWhatEndsThem:
         Server.objects.update(last_activity_at=DbLater(-3_000), busy_before=DbLater(900), ttl=900)
         shown = problem(text_of(operator), "queues: orders")
         assert f"/admin/resourcepool/server/{Server.objects.get().pk}/operate/drain/" in shown
+
+    def test_what_would_change_nothing_is_not_offered(self, operator: Client) -> None:
+        made = server(queue_group("orders", 2), "A")
+        Server.objects.update(
+            last_activity_at=DbLater(-3_000), busy_before=DbLater(900), ttl=900, state="draining"
+        )
+        assert f"/admin/resourcepool/server/{made.pk}/operate/drain/" not in text_of(operator)
+        channel = Channel.objects.create(name="config", last=2)
+        Message.objects.create(channel=channel, number=2, payload="1", published_at=DbLater(-3_000))
+        key = Subscription.objects.create(channel=channel, name="indexer", cursor=1, **held_by(A)).pk
+        offered = f"/admin/resourcepool/subscription/{key}/operate/%s/"
+        shown = problem(text_of(operator), "indexer")
+        assert (offered % "move" in shown, offered % "remove" in shown) == (True, False), "it has a reader"
+        Subscription.objects.update(holder="", busy_before=DbLater(-5))
+        assert offered % "remove" in problem(text_of(operator), "indexer")
 
     def test_waiters_lead_to_who_waits_and_why(self, operator: Client) -> None:
         new(Proxy, in_service=False, status="out_of_service")

@@ -110,7 +110,8 @@ def test_a_square_says_where_its_queue_is(where: QueueCell, css: str, said: str)
     ],
 )
 def test_how_a_server_is(one: ServerStatus | None, state: str, word: str) -> None:
-    assert state_of(one, of()) == (state, word)
+    css, badge = state_of(one, of())
+    assert (css, str(getattr(badge, "label", ""))) == (state, word)
 
 
 def test_what_nobody_has_comes_first_then_the_dead() -> None:
@@ -244,13 +245,13 @@ class TestTheCard:
         assert "manage.py resourcepool_queues add empty" in text
         assert "QueueServer(&quot;alone&quot;)" in text or 'QueueServer("alone")' in text
 
-    def test_says_that_it_is_paused(self) -> None:
+    def test_says_that_it_has_no_server_or_is_paused(self) -> None:
         queue_group()
         client = client_with(*ALL)
-        assert "rp-badge" not in text_of(client)
+        assert '<strong class="rp-badge bad">no server</strong>' in text_of(client)
         administration.pause("orders", by="ann")
         text = text_of(client)
-        assert '<strong class="rp-badge">paused</strong>' in text
+        assert '<strong class="rp-badge warn">paused</strong>' in text
         assert "by ann" in text
 
     def test_alarms_of_queues_lead_to_what_they_are_about(self) -> None:

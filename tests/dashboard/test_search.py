@@ -62,6 +62,15 @@ def test_what_a_holder_holds_can_be_revoked_there() -> None:
     assert f"/admin/resourcepool/proxy/{proxy.pk}/operate/revoke/?next=" in text
 
 
+def test_what_a_holder_is_losing_anyway_is_not_quarantined_again() -> None:
+    proxy = new(Proxy)
+    hold(proxy, holder="crawler-7")
+    Proxy.objects.filter(pk=proxy.pk).drain("move")
+    text = answered(client_with("view_proxy", "operate_proxy"), "crawler-7")
+    assert f"/proxy/{proxy.pk}/operate/revoke/" in text
+    assert f"/proxy/{proxy.pk}/operate/quarantine/" not in text
+
+
 def test_a_task_is_retried_by_one_press() -> None:
     Stream.objects.create(name="oracle")
     submit("oracle", "note", key="req-42")

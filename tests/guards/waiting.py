@@ -90,7 +90,7 @@ WAITING = (
     ),
     Mutation(
         "trust lasts as if the row had just been given",
-        "waiting/look.py",
+        "waiting/turn.py",
         "[Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]",
         "[Grant(pk, fence, waiter.holder, sent_at, waiter.request.terms.ttl) for pk, fence in rows]",
         THE_LINE,

@@ -35,13 +35,13 @@ class One:
         self.waiter.set_ticket(tickets.take(connection, ConditionWaiter, request, self.waiter.holder))
         self.pk = self.waiter.ticket.pk if self.waiter.ticket else 0
         self.poller = Poller("default")
-        self.poller.waiters[self.waiter] = None
+        self.poller.turns.waiters[self.waiter] = None
         self.is_notified = self.has_lapsed = False
 
     def turn(self) -> None:
         self.waiter.next_scan = 0.0  # each turn passes on what the dead have left
-        self.poller._noticed[self.pk] = None
-        self.poller._turn()
+        self.poller.turns._noticed[self.pk] = None
+        self.poller.turns.take()
 
     @property
     def is_over(self) -> bool:

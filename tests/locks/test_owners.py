@@ -70,7 +70,7 @@ def begun(loop: asyncio.AbstractEventLoop, work: Any, until: Callable[[], Any]) 
 
 
 def is_in_line() -> bool:
-    return bool(poller_on("default").waiters) and Ticket.objects.waiting().exists()
+    return bool(poller_on("default").turns.waiters) and Ticket.objects.waiting().exists()
 
 
 def closing(ask: Callable[[], Any]) -> Any:

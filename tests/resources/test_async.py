@@ -204,8 +204,8 @@ class TestCancellation:
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
-            await aeventually(lambda: poller_on("default").waiters)
-            waiters.extend(poller_on("default").waiters)
+            await aeventually(lambda: poller_on("default").turns.waiters)
+            waiters.extend(poller_on("default").turns.waiters)
             served = asyncio.get_running_loop().run_in_executor(None, held.release)
             while not waiters[0].outcome.is_done:  # on purpose without a breath for the event loop
                 pass

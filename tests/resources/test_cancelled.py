@@ -39,7 +39,7 @@ def kept(*others: Any) -> list[Any]:
 
 
 def waiters() -> list[Any]:
-    return list(poller_on("default").waiters)
+    return list(poller_on("default").turns.waiters)
 
 
 async def release_elsewhere(lease: Any) -> None:

@@ -81,7 +81,7 @@ class TestItsLease:
 
         async def wait() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=60))
-            await soon(lambda: poller_on("default").waiters)
+            await soon(lambda: poller_on("default").turns.waiters)
             await asyncio.to_thread(closing, first.release)
             await task
 

@@ -15,7 +15,7 @@ from resourcepool.exceptions import AcquireTimeout, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import long_ago
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import poll, tickets
+from resourcepool.waiting import tickets, turn
 from resourcepool.waiting.poll import poller_on
 from tests.app.rows import hold, several
 from tests.case_sample import EVERY
@@ -88,7 +88,7 @@ def _earlier_objects_are_no_garbage() -> None:
 
 @pytest.fixture(autouse=True)
 def rows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    monkeypatch.setattr(poll, "USED_BATCH", 1)  # remove tickets of served waiters at once
+    monkeypatch.setattr(turn, "USED_BATCH", 1)  # remove tickets of served waiters at once
     return several(Proxy, 2)
 
 
@@ -99,7 +99,7 @@ def check(place: str) -> None:
     assert keeper.leases() == [], place
     for lease in keeper.unreleased():  # expire it before the next case
         keeper.remove(lease)
-    assert all(waiter.is_done for waiter in poller_on("default").waiters), place
+    assert all(waiter.is_done for waiter in poller_on("default").turns.waiters), place
     Ticket.objects.update(busy_before=long_ago())
     Proxy.objects.update(busy_before=long_ago())
     InBackground(lambda: got(lambda: Proxy.pool.acquire_many(2, timeout=5))).result()

@@ -12,7 +12,7 @@ from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Proxy, Ticket
 from resourcepool.signals import EventKind, RowEvent
-from resourcepool.waiting import poll
+from resourcepool.waiting import turn
 from resourcepool.waiting.poll import poller_on
 from tests.app.rows import busy_for, columns, hold, several
 from tests.committed import Statement
@@ -75,7 +75,7 @@ def test_what_is_taken_up_too(no_threads: Any, rows: list[Any]) -> None:
 def test_what_a_waiter_is_given_is_given_back_and_the_waiter_is_told(
     no_threads: Any, rows: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(poll, "USED_BATCH", 1)  # its ticket is removed at once
+    monkeypatch.setattr(turn, "USED_BATCH", 1)  # its ticket is removed at once
     held = [hold(row) for row in rows]
     waiting = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
     eventually(Ticket.objects.exists)

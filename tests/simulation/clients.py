@@ -255,7 +255,9 @@ class Client(OperatorProcess):
 
 def _asked() -> dict[str, int]:
     """Return the ttl in milliseconds that each waiter of this process requests, by holder."""
-    return {waiter.holder: round(waiter.request.terms.ttl * 1_000) for waiter in poller_on("default").waiters}
+    return {
+        waiter.holder: round(waiter.request.terms.ttl * 1_000) for waiter in poller_on("default").turns.waiters
+    }
 
 
 def _write(pair: Pair) -> None:

@@ -21,7 +21,7 @@ from resourcepool.hints import process as expected
 from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import assignment, pacing, poll
+from resourcepool.waiting import assignment, pacing, poll, turn
 from tests.simulation import schedule
 from tests.simulation.database import CUT, Connection
 from tests.simulation.schedule import Memory
@@ -47,9 +47,9 @@ def install() -> None:
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     SignalSafeEvent.wait = _rung_in_time  # type: ignore[method-assign]
     Wakeup._receive = _heard_in_time(Wakeup._receive)  # type: ignore[method-assign]
-    pacing._lines, poll._pollers, poll.USED_BATCH = _lines, _pollers, USED_BATCH  # type: ignore[assignment]
+    pacing._lines, poll._pollers, turn.USED_BATCH = _lines, _pollers, USED_BATCH  # type: ignore[assignment]
     assignment._returned_at, expected._expected = _returned_at, _expected  # type: ignore[assignment]
-    poll.Poller._notice = _if_heard(poll.Poller._notice)  # type: ignore[method-assign]
+    turn.Turns._notice = _if_heard(turn.Turns._notice)  # type: ignore[method-assign]
     hints.address = lambda: schedule.now_running().current.process.name
     expected.is_enabled = hints.is_enabled = lambda: schedule.now_running().habits.hinted
     expected.send, expected.listen = _send_hint, lambda *_: None

@@ -95,8 +95,8 @@ FURTHER = (
     ),
     Mutation(
         "an expired ticket is not replaced",
-        "waiting/look.py",
-        "if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):",
+        "waiting/turn.py",
+        "if ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):",
         "if False:",
     ),
 )

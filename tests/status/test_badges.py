@@ -1,12 +1,14 @@
 """The states of rows: each tells the truth, and only what somebody has to mend is grave."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import resourcepool
 from resourcepool.resources.state import State
-from resourcepool.status.badge import Level, resource_badge, work_badge
+from resourcepool.status.badge import PAUSED, Level, resource_badge, work_badge
 from resourcepool.status.elections import ElectionStatus
 from resourcepool.status.locks.channels import ChannelStatus, SubscriptionStatus
 from resourcepool.status.locks.cycles import Cycle, Link, lock_badge
@@ -209,6 +211,7 @@ def test_a_lock_has_one_state(one: LockStatus, level: Level, code: str) -> None:
 def test_a_cycle_that_may_resolve_is_no_deadlock() -> None:
     one = LockStatus(LockKind.LOCK, "orders", permits=1, held=1)
     assert lock_badge(one, [cycle(is_certain=False)]).code == "held"
+    assert (cycle(is_certain=False).badge.level, cycle(is_certain=True).badge.level) == (WARN, BAD)
 
 
 @pytest.mark.parametrize(
@@ -226,6 +229,13 @@ def test_a_cycle_that_may_resolve_is_no_deadlock() -> None:
 def test_work_has_one_state(state: str, is_late: bool, level: Level) -> None:
     row = SimpleNamespace(state=state, failed_states=("dead",), get_state_display=lambda: state)
     assert work_badge(row, late=is_late).level == level
+
+
+def test_pages_have_no_states_besides_these() -> None:
+    """Each state is drawn by ``Badge``, with the colour of its gravity."""
+    templates = Path(resourcepool.__file__).parent.joinpath("templates").rglob("*.html")
+    assert not [path.name for path in templates if "resourcepool-state" in path.read_text()]
+    assert PAUSED.html == '<span class="resourcepool-state warn">paused</span>'
 
 
 def test_only_what_cannot_be_used_is_grave() -> None:

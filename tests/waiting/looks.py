@@ -58,9 +58,9 @@ def distant_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def waiting(**wishes: Any) -> InBackground:
     """Start a waiting caller; return once it waits in line."""
-    before = len(poller_on("default").waiters)
+    before = len(poller_on("default").turns.waiters)
     one = InBackground(lambda: Proxy.pool.acquire(**{"timeout": 60, "holder": "me", **wishes}))
-    eventually(lambda: len(poller_on("default").waiters) > before)
+    eventually(lambda: len(poller_on("default").turns.waiters) > before)
     return one
 
 

@@ -28,13 +28,13 @@ def join(line: Poller, model: Any = Proxy, count: int = 1, **wishes: Any) -> Wai
     ticket = tickets.take(connection, model, request, "me")
     waiter = Waiter(model.pool, "default", request, "me", began=ticket.sent_at)
     waiter.set_ticket(ticket)
-    line.waiters[waiter] = None
+    line.turns.waiters[waiter] = None
     return waiter
 
 
 def look(line: Poller) -> None:
-    line._noticed |= {waiter.ticket.pk: None for waiter in line.waiters if waiter.ticket}
-    line._turn()
+    line.turns._noticed |= {waiter.ticket.pk: None for waiter in line.turns.waiters if waiter.ticket}
+    line.turns.take()
 
 
 def of(waiter: Waiter) -> Ticket:

@@ -27,7 +27,7 @@ class TestASingleWaiter:
         lease: Any = Proxy.pool.acquire(timeout=20)
         assert lease.fence == 2
         assert looks.by == [HERE] * 2
-        assert not poller_on("default").waiters
+        assert not poller_on("default").turns.waiters
         lease.renew()
 
     @pytest.mark.usefixtures("distant_look")
@@ -52,7 +52,7 @@ class TestASingleWaiter:
     def test_for_several_rows_looks_too(self, looks: Looks) -> None:
         held = [hold(row) for row in several(Proxy, 2)]
         one = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20, holder="me"))
-        eventually(lambda: poller_on("default").waiters)
+        eventually(lambda: poller_on("default").turns.waiters)
         for lease in held:
             lease.release()
         assert len(one.result()) == 2
@@ -106,7 +106,7 @@ class TestSeveralWaiters:
         row = new(Proxy)
         held = hold(row)
         first = InBackground(lambda: _outcome(lambda: Proxy.pool.acquire(timeout=60, priority=5)))
-        eventually(lambda: poller_on("default").waiters)  # a ticket alone would not make it the first
+        eventually(lambda: poller_on("default").turns.waiters)  # a ticket alone would not make it the first
         second = waiting(holder="second")
         looks.raising(error())
         held.release()
@@ -133,7 +133,7 @@ class TestSeveralWaiters:
     def test_a_background_thread_looks_for_a_task_and_for_threads_that_came_later(self, looks: Looks) -> None:
         rows = [hold(row) for row in several(Proxy, 2)]
         task = InBackground(lambda: asyncio.run(Proxy.pool.aacquire(timeout=60, priority=5)))
-        eventually(lambda: poller_on("default").waiters)
+        eventually(lambda: poller_on("default").turns.waiters)
         thread = waiting()
         rows[0].release()
         assert thread.result().fence == 2
@@ -222,14 +222,14 @@ class TestAnInterruption:
     ) -> None:
         row = new(Proxy)
         looks.do = hold(row).release
-        poller = poller_on("default")
-        use = poller.use
+        turns = poller_on("default").turns
+        use = turns.use
 
         def interrupted(waiter: Any) -> None:
             use(waiter)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(poller, "use", interrupted)
+        monkeypatch.setattr(turns, "use", interrupted)
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire(timeout=20)
         assert (columns(row)["fence"], columns(row)["holder"]) == (3, "")

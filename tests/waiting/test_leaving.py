@@ -15,7 +15,8 @@ from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import poll, tickets
-from resourcepool.waiting.poll import PRUNE_EVERY, Poller, poller_on
+from resourcepool.waiting.poll import Poller, poller_on
+from resourcepool.waiting.turn import PRUNE_EVERY, Turns
 from resourcepool.waiting.waiter import Waiter
 from tests.app.models import Device
 from tests.app.rows import columns, expire, granted, hold, new, steal
@@ -95,15 +96,15 @@ class TestLeavingTheLine:
     def test_a_row_at_the_last_moment_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Served after the timeout, before the ticket was removed: the row goes on to the next in line."""
         row = new(Proxy)
-        held, remove, behind = hold(row), Poller.remove, []
+        held, remove, behind = hold(row), Turns.remove, []
 
-        def served_meanwhile(poller: Poller, gone: Any) -> None:
+        def served_meanwhile(turns: Turns, gone: Any) -> None:
             if gone and not behind:
                 behind.append(ticket(Proxy))
                 held.release()
-            remove(poller, gone)
+            remove(turns, gone)
 
-        monkeypatch.setattr(Poller, "remove", served_meanwhile)
+        monkeypatch.setattr(Turns, "remove", served_meanwhile)
         with pytest.raises(AcquireTimeout):
             Proxy.pool.acquire(timeout=0.05)
         assert given(behind[0]) == [(row.pk, 3)]
@@ -204,7 +205,7 @@ class TestTheThread:
             patch.setattr(tickets, "look", fails)
             with pytest.raises(LookupError, match="a mistake in the program"):
                 Proxy.pool.acquire(timeout=20)
-        assert not poller_on("default").waiters
+        assert not poller_on("default").turns.waiters
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
         eventually(in_line)
         held.release()
@@ -256,15 +257,18 @@ class TestTheThread:
         mine.join(first, lambda: woken.append("first"))
         mine._due()
         woken.clear()
-        monkeypatch.setattr(mine, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second")))
+        monkeypatch.setattr(
+            mine.turns, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second"))
+        )
         mine.take_turn()
         assert woken == ["first"] or mine._due() <= second.next_look
-        mine._notice(second.ticket.pk)  # type: ignore[union-attr]
+        mine.turns._notice(second.ticket.pk)  # type: ignore[union-attr]
         assert mine._due() == 0.0
         assert woken[-1] == "first"
 
+    @pytest.mark.parametrize("waits", [True, False])
     def test_at_exit_says_how_many_tickets_stay(
-        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, waits: bool
     ) -> None:
         def fails(*_: Any) -> None:
             raise DatabaseUnavailable("gone")
@@ -272,13 +276,14 @@ class TestTheThread:
         monkeypatch.setattr(tickets, "remove", fails)
         monkeypatch.setattr(tickets, "leave", fails)
         monkeypatch.setattr(poll, "_pollers", {"default": (mine := Poller("default"))})
-        mine.used = {1: None, 2: None}
+        mine.turns.used = {1: None, 2: None}
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
         waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0)
-        mine.waiters[waiter] = None
+        if waits:
+            mine.turns.waiters[waiter] = None
         poll.remove_all()
         assert [record.getMessage() for record in caplog.records] == [
-            "3 tickets not removed at exit; they will expire: gone"
+            f"{2 + waits} tickets not removed at exit; they will expire: gone"
         ]
 
     @pytest.fixture

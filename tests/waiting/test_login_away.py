@@ -88,7 +88,7 @@ def with_lock(**options: Any) -> bool:
 
 
 def in_line(count: int) -> bool:
-    return bool(poller_on(AWAY).waiters) and Ticket.objects.using("default").waiting().count() == count
+    return bool(poller_on(AWAY).turns.waiters) and Ticket.objects.using("default").waiting().count() == count
 
 
 def test_a_waiter_goes_on_until_its_time_is_up_and_one_that_waits_longer_is_served(

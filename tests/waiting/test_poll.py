@@ -15,7 +15,8 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import SHORTEST, Pacing, pacing_of
-from resourcepool.waiting.poll import USED_BATCH, Poller
+from resourcepool.waiting.poll import Poller
+from resourcepool.waiting.turn import USED_BATCH
 from resourcepool.waiting.waiter import LAST_LOOK
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, several
@@ -37,7 +38,7 @@ class TestBeingServed:
         (lease,) = leases(waiter)
         assert (lease.pk, lease.fence, lease.holder) == (row.pk, 2, "me")
         lease.renew()
-        assert not line.waiters
+        assert not line.turns.waiters
 
     def test_its_ticket_is_removed_together_with_others(self, line: Poller) -> None:
         for number in range(1, USED_BATCH + 1):
@@ -66,7 +67,7 @@ class TestBeingServed:
         held, waiter = hold(new(Proxy)), join(line, timeout=0.3)
         held.release()
         process_clock.advance(0.3 - LAST_LOOK + 0.001)
-        line._turn()
+        line.turns.take()
         assert leases(waiter)[0].fence == 2
 
     def test_each_by_its_own_ticket(self, line: Poller) -> None:
@@ -108,7 +109,7 @@ class TestItsTicket:
         waiter.outcome.cancel()
         look(line)
         assert not Ticket.objects.exists()
-        assert not line.waiters
+        assert not line.turns.waiters
 
     def test_of_a_leaving_waiter_passes_on_its_row(self, line: Poller) -> None:
         row = new(Proxy)
@@ -135,10 +136,25 @@ class TestItsTicket:
         held, _waits, served, behind = hold(row), join(line), join(line, priority=-1), ticket(Proxy, priority=9)
         held.release()
         assert given(of(served)) == [(row.pk, 2)]
-        line.remove(list(line.waiters))
-        line.remove_used()
+        line.turns.remove(list(line.turns.waiters))
+        line.turns.remove_used()
         assert list(Ticket.objects.all()) == [behind]
         assert given(behind)[0][0] == row.pk
+
+    def test_of_one_that_gives_up_while_it_is_renewed_fails_no_other(
+        self, line: Poller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its own thread removes it, for example because its time is up."""
+        stays, gives_up = join(line), join(line)
+        stays.renew_at = 0.0
+
+        def leave() -> None:
+            gives_up.outcome.cancel()
+            line.leave(gives_up)
+
+        monkeypatch.setattr(tickets, "renew", then(tickets.renew, leave))
+        line.turns.take()
+        assert list(line.turns.waiters) == [stays]
 
     def test_of_one_that_gives_up_while_it_takes_another_is_removed(
         self, line: Poller, monkeypatch: pytest.MonkeyPatch
@@ -152,10 +168,10 @@ class TestItsTicket:
             line.leave(waiter)
 
         monkeypatch.setattr(tickets, "take", then(tickets.take, give_up))
-        line._turn()
-        line._turn()
+        line.turns.take()
+        line.turns.take()
         assert not Ticket.objects.held().exists()
-        assert not line.waiters
+        assert not line.turns.waiters
 
     def test_of_one_that_gives_up_before_it_has_a_ticket_while_another_leaves(
         self, line: Poller, monkeypatch: pytest.MonkeyPatch
@@ -166,9 +182,9 @@ class TestItsTicket:
         without_ticket.clear_ticket()
         leaving.outcome.cancel()
         monkeypatch.setattr(tickets, "leave", then(tickets.leave, without_ticket.outcome.cancel))
-        line._turn()
-        line._turn()
-        assert not line.waiters
+        line.turns.take()
+        line.turns.take()
+        assert not line.turns.waiters
 
 
 class TestLearning:
@@ -225,7 +241,7 @@ class TestStatements:
         look(line)
         waiter.next_look = waiter.next_scan = process_clock() + 3
         with CaptureQueriesContext(connection) as sent:
-            line._turn()
+            line.turns.take()
         assert len(sent) == 0
         assert line._due() <= waiter.next_look
 

@@ -34,7 +34,7 @@ def request(name: str, priority: int = 0) -> Request:
 def join(line: Poller, name: str, priority: int = 0) -> Waiter:
     waiter = Waiter(Lock(name), "default", request(name, priority), "me")
     waiter.set_ticket(tickets.take(connection, LockRow, waiter.request, "me"))
-    line.waiters[waiter] = None
+    line.turns.waiters[waiter] = None
     return waiter
 
 

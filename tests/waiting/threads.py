@@ -11,7 +11,7 @@ from django.apps.registry import Apps
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import poll
+from resourcepool.waiting import poll, turn
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, new
 from tests.committed import Clock
@@ -56,7 +56,7 @@ class Waiting:
 
 def all_have_tickets() -> bool:
     """Whether this process has waiters, and all of them have a ticket."""
-    those = [waiter for line in list(poll._pollers.values()) for waiter in list(line.waiters)]
+    those = [waiter for line in list(poll._pollers.values()) for waiter in list(line.turns.waiters)]
     return bool(those) and all(waiter.ticket is not None for waiter in those)
 
 
@@ -87,7 +87,7 @@ def waiting() -> Waiting:
 @pytest.fixture
 def removed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tickets of served waiters are removed at once, not in batches."""
-    monkeypatch.setattr(poll, "USED_BATCH", 1)
+    monkeypatch.setattr(turn, "USED_BATCH", 1)
 
 
 def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:

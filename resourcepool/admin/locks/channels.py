@@ -6,12 +6,13 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, lines
+from resourcepool.admin.columns import lines
 from resourcepool.admin.containers import ContainerAdmin
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
+from resourcepool.operations import Operation
 from resourcepool.operations.locks import MOVE, PRUNE, REMOVE_CHANNEL, REMOVE_SUBSCRIPTION
 from resourcepool.operations.operation import by_name
 from resourcepool.status.badge import HAS_READER, NO_READER, Level
@@ -38,6 +39,10 @@ class ChannelAdmin(ContainerAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # removing is an operation
+
+    def can_offer(self, operation: Operation, row: Any) -> bool:
+        has_no_messages = hasattr(row, "status") and not row.status.kept
+        return super().can_offer(operation, row) and not (operation is PRUNE and has_no_messages)
 
     def first_work(self, row: Any, work: Any) -> Any:
         return work.durable().order_by("cursor", "pk")
@@ -90,7 +95,7 @@ class SubscriptionAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Ope
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
         unread = NO_READER._replace(level=Level.BAD) if _unread(row) else NO_READER
-        return badge(HAS_READER if row.micros_left > 0 else unread)
+        return (HAS_READER if row.micros_left > 0 else unread).html
 
     @admin.display(description=_("unread"))
     def unread(self, row: Any) -> str:

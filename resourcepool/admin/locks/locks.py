@@ -11,7 +11,7 @@ from django.db.models.functions import Concat, Substr
 from django.http import HttpRequest
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import badge, lines
+from resourcepool.admin.columns import lines
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
@@ -20,12 +20,12 @@ from resourcepool.history.models import Event
 from resourcepool.locks.models import NUMBER_MARK, Lock as LockRow, RWLockPermit, SemaphorePermit
 from resourcepool.locks.registry import parse_holder
 from resourcepool.operations import Operation
-from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER
+from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER, holding_names
 from resourcepool.operations.operation import by_name
 from resourcepool.status.locks.cycles import KINDS, cycles, lock_badge, short_holder
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_HOLDERS, LockStatus, lock_named, status_of
-from resourcepool.status.locks.summary import held_by
+from resourcepool.status.locks.summary import before_text, held_by, past_text
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 from resourcepool.waiting.models import Ticket, pool_name
@@ -36,7 +36,7 @@ MAX_ROWS_EXPLAINED = 20  # names whose holders' other locks are listed before re
 
 def _in_status(rows: Any, status: str) -> Any:
     if status == "held":
-        return rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name"))))
+        return rows.filter(holding_names(rows.model))
     pool = Concat(Value(f"{pool_name(rows.model)}:"), OuterRef("name"))
     return rows.filter(Exists(Ticket.objects.waiting().filter(pool=pool))) if status == "waited" else rows
 
@@ -51,7 +51,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 
     kind: ClassVar[LockKind]
     list_display = ("name", "status_badge", "held_by", "waiting", "highest_fence")
-    fields = ("name", "status_badge", "holders", "line", "wait_cycles", "highest_fence")
+    fields: ClassVar[Any] = ("name", "status_badge", "holders", "line", "wait_cycles", "highest_fence")
     list_filter = (StatusFilter,)
     search_fields = ("name__begins",)
     search_help_text = _("Start of the name (case-sensitive).")
@@ -60,9 +60,10 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
     operations = by_name(REVOKE, REVOKE_HOLDER)
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return one row per name. Wait cycles, which name other kinds, need the permission for all kinds."""
+        """Return one row per name, and whether it is held. Wait cycles name other kinds: they need all permissions."""
         sees_all_kinds = all(can_view(self.admin_site, request, kind.model) for kind in KINDS)
-        rows = super().get_queryset(request).annotate(sees_all_kinds=Value(sees_all_kinds, BooleanField()))
+        notes = {"sees_all_kinds": Value(sees_all_kinds, BooleanField()), "is_held": holding_names(self.model)}
+        rows = super().get_queryset(request).annotate(**notes)
         return rows.filter(key=Concat(F("name"), Value(f"{NUMBER_MARK}0"))) if self.kind.has_permits else rows
 
     def has_operate_all_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -122,7 +123,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
         one: LockStatus = row.status
-        state = badge(lock_badge(one, row.cycles))
+        state = lock_badge(one, row.cycles).html
         if not self.kind.has_permits:
             return state
         count = gettext("%(held)d of %(permits)d held") % {"held": one.held, "permits": one.permits}
@@ -133,7 +134,8 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
     def held_by(self, row: Any) -> str:
         one: LockStatus = row.status
         more = ".." if len(one.in_use) > MAX_HOLDERS_SHOWN else ""
-        return lines("", *(short_holder(held.holder) for held in one.in_use[:MAX_HOLDERS_SHOWN]), more)
+        holders = (short_holder(held.holder) for held in one.in_use[:MAX_HOLDERS_SHOWN])
+        return lines("", *holders, more, past_text(one))
 
     @admin.display(description=_("waiters"))
     def waiting(self, row: Any) -> str:
@@ -150,11 +152,17 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
         if self.kind.has_permits:
             text = gettext("%(holder)s: %(permits)d, fence %(fence)d, expires in %(left)s unless renewed")
         partial = gettext("%(holder)s: holds %(permits)d, waiting for more")
-        texts = [
-            (partial if one.is_waiting else text) % {**asdict(one), "left": duration(one.expires_in)}
-            for one in row.status.holders
-        ]
+        texts = []
+        for one in row.status.holders:
+            shown = (partial if one.is_waiting else text) % {**asdict(one), "left": duration(one.expires_in)}
+            texts.append(
+                f"{shown}, {gettext('held for %s') % duration(one.held)}" if one.held is not None else shown
+            )
         return lines("", *texts) if texts else gettext("not held")
+
+    @admin.display(description=_("held before by"))
+    def held_before(self, row: Any) -> str:
+        return before_text(row.status) or gettext("not in the history")
 
     @admin.display(description=_("waiters in order"))
     def line(self, row: Any) -> str:
@@ -177,6 +185,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 @admin.register(LockRow)
 class LockAdmin(NamedAdmin):
     kind = LockKind.LOCK
+    fields = (*NamedAdmin.fields[:3], "held_before", *NamedAdmin.fields[3:])
 
 
 @admin.register(SemaphorePermit)

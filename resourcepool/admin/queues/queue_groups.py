@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from resourcepool import options
 from resourcepool.admin.base import ModelForm
-from resourcepool.admin.columns import badge, lines, link_to_list
+from resourcepool.admin.columns import lines, link_to_list
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
@@ -111,7 +111,7 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
 
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
-        return lines(badge(queue_group_badge(row.status)), row.get_strategy_display())
+        return lines(queue_group_badge(row.status).html, row.get_strategy_display())
 
     @admin.display(description=_("servers"))
     def servers(self, row: Any) -> str:

@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, OuterRef
 from django.http import HttpRequest
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import ago_since, badge, column, for_time_since, lines, link_to_list
+from resourcepool.admin.columns import ago_since, column, for_time_since, lines, link_to_list
 from resourcepool.admin.filters import ChoiceFilter, choice_filter, newest
 from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
 from resourcepool.labels import format_labels
@@ -138,7 +138,7 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
             last_activity=None if micros is None else -micros / 1_000_000,
             in_hand=server.in_hand,
         )
-        return badge(state)
+        return state.html
 
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:

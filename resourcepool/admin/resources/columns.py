@@ -8,7 +8,7 @@ from django.utils.html import format_html
 
 from resourcepool.admin import describe
 from resourcepool.admin.base import BaseAdmin
-from resourcepool.admin.columns import badge, countdown, joined, lines
+from resourcepool.admin.columns import countdown, joined, lines
 from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
 from resourcepool.status.badge import resource_badge
@@ -44,7 +44,7 @@ class ResourceColumnsMixin(BaseAdmin):
     @admin.display(description=_("state"))
     def state(self, resource: Any) -> str:
         details = _state_details(resource)
-        return badge(resource_badge(details.state)) if details else ""
+        return resource_badge(details.state).html if details else ""
 
     @admin.display(description=_("state"))
     def status_badge(self, resource: Any) -> str:

@@ -19,6 +19,7 @@ from resourcepool.locks.base import Named
 from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import AbstractNotification
 from resourcepool.locks.registry import current_owner, new_holder
+from resourcepool.signals import is_recorded
 from resourcepool.waiting import tickets
 from resourcepool.waiting.models import Ticket
 
@@ -50,7 +51,8 @@ class NotificationSource(Named):
         """Do nothing: rows exist only after a notification."""
 
     def _wait_request(self, seconds: float) -> Request:
-        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True)
+        recorded = is_recorded(self.model)  # if it is lost
+        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, is_recorded=recorded)
         return Request(terms, timeout=seconds, selector=self.name, fifo_once=True, ends_session=True)
 
 

@@ -21,10 +21,10 @@ from resourcepool.management.subcommands import (
 from resourcepool.management.work_commands import next_page_hint
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import REMOVE_BARRIER, RESIZE, REVOKE, REVOKE_HOLDER
-from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, short_holder
+from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, lock_badge, short_holder
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_NAMES, LockHolder, LockStatus, lock_named, locks
-from resourcepool.status.locks.summary import held_by, processes
+from resourcepool.status.locks.summary import before_text, held_by, processes
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
@@ -170,7 +170,7 @@ def _held(one: LockStatus) -> str:
 
 def _first(one: LockStatus) -> str:
     if one.kind is LockKind.BARRIER:
-        return _("blocking") if one.creator else _("removed")
+        return str(lock_badge(one).label)
     if not one.kind.is_held:
         return ngettext("%d notified", "%d notified", one.held) % one.held if one.held else "-"
     return short_holder(one.in_use[0].holder) if one.in_use else "-"
@@ -193,6 +193,7 @@ HOLDERS = (
     Column(gettext_lazy("holder"), lambda one: one.holder, widest=46),
     Column(gettext_lazy("permits"), lambda one: one.permits, is_number=True),
     Column(gettext_lazy("fence"), lambda one: one.fence, is_number=True),
+    Column(gettext_lazy("held for"), lambda one: or_dash(one.held, duration)),
     Column(gettext_lazy("expires in"), _left),
 )
 NOTIFIED = (HOLDERS[0], HOLDERS[-1])
@@ -260,6 +261,8 @@ def _facts(status: LockStatus) -> Iterator[tuple[str, object]]:
     if status.kind.is_held:
         yield _("held"), _held(status)
         yield _("fence"), status.fence
+        if status.before:
+            yield _("held before by"), before_text(status)
     else:
         yield _("notified"), f"{status.held:,}"
     yield _("waiters"), f"{status.waiters:,}"

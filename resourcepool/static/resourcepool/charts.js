@@ -3,7 +3,7 @@
 (() => {
   const live = document.getElementById("rp-live");
   const refreshEvery = 60000; // milliseconds: there is a sample a minute
-  const height = 110;
+  const height = 96;
 
   function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue("--rp-" + name).trim();

@@ -83,12 +83,18 @@ class Cycle:
         """The whole cycle in one sentence."""
         return "; ".join(map(str, self.links))
 
+    @property
+    def badge(self) -> Badge:
+        """Its gravity."""
+        return DEADLOCKED if self.is_certain else POSSIBLE_DEADLOCK
+
     def is_about(self, kind: LockKind, name: str) -> bool:
         """Whether one of its waiters waits for this name."""
         return any((link.kind, link.waits_for) == (kind, name) for link in self.links)
 
 
 DEADLOCKED = Badge(Level.BAD, "deadlock", gettext_lazy("deadlock"))
+POSSIBLE_DEADLOCK = Badge(Level.WARN, "possible_deadlock", gettext_lazy("possible deadlock"))
 HELD_BADGE = Badge(Level.BUSY, "held", gettext_lazy("held"))
 PARTLY_HELD = Badge(Level.BUSY, "partly_held", gettext_lazy("partly held"))
 FREE = Badge(Level.OK, "free", gettext_lazy("free"))
@@ -99,8 +105,8 @@ HAS_WAITERS = Badge(Level.BUSY, "has_waiters", gettext_lazy("has waiters"))
 NO_WAITERS = Badge(Level.IDLE, "no_waiters", gettext_lazy("no waiters"))
 
 
-def lock_badge(one: LockStatus, wait_cycles: Collection[Cycle]) -> Badge:
-    """Return the state of a lock; ``wait_cycles``: all current ones."""
+def lock_badge(one: LockStatus, wait_cycles: Collection[Cycle] = ()) -> Badge:
+    """Return the state of a lock; ``wait_cycles``: all current ones; conditions and barriers have none."""
     if any(cycle.is_certain and cycle.is_about(one.kind, one.name) for cycle in wait_cycles):
         return DEADLOCKED
     if one.kind is LockKind.BARRIER:

@@ -15,6 +15,7 @@ from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.locks.models import MAX_NAME, NUMBER_MARK
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, kind_of, using
+from resourcepool.status.locks.past import Before, held_before, held_for
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.waiting.models import Ticket
 
@@ -36,6 +37,7 @@ class LockHolder:
         fence: the fence of its first row.
         expires_in: seconds until it expires unless renewed.
         is_waiting: whether it still waits for more permits.
+        held: seconds for which it has held its first row; None: that is not in the history.
     """
 
     holder: str
@@ -43,6 +45,7 @@ class LockHolder:
     fence: int
     expires_in: float
     is_waiting: bool = False
+    held: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class LockStatus:
         fence: the highest fence of its rows; 0 without rows.
         waiters: number of waiters; ``longest_wait``: of the first waiter, None without waiters.
         line: the waiters in order; only of a name shown in full.
+        before: who held a lock before; None: it is no lock, or that is not in the history.
     """
 
     kind: LockKind
@@ -85,6 +89,7 @@ class LockStatus:
     longest_wait: float | None = None
     line: tuple[Waiter, ...] = ()
     creator: str = ""
+    before: Before | None = None
 
     @property
     def called(self) -> str:
@@ -114,7 +119,7 @@ def locks(
     after: str = "",
     limit: int = MAX_NAMES,
 ) -> Page:
-    """Return the status of the names after ``after``; at most 13 queries, independent of their number.
+    """Return the status of the names after ``after``; at most 19 queries, independent of their number.
 
     Args:
         kind: one or several ``LockKind``; "": all.
@@ -134,12 +139,12 @@ def locks(
     connection = connections[using()]
     sources = [(of, rows) for of in kinds for rows in _sources(of, prefix, after, held=held, waited=waited)]
     names, has_more = retrying(connection, partial(_names, connection, sources, limit))
-    return Page(_statuses(names), names[-1][1] if has_more else "")
+    return Page(statuses_of(names), names[-1][1] if has_more else "")
 
 
 def status_of(kind: LockKind, names: Iterable[str], *, holders: int = HOLDERS_ON_PAGE) -> dict[str, LockStatus]:
     """Return the status of these names of one kind, also of names without rows; raises DatabaseUnavailable."""
-    return {status.name: status for status in _statuses([(kind, name) for name in names], holders)}
+    return {status.name: status for status in statuses_of([(kind, name) for name in names], holders)}
 
 
 def lock_named(name: str, kind: str = "") -> list[LockStatus]:
@@ -152,7 +157,7 @@ def lock_named(name: str, kind: str = "") -> list[LockStatus]:
     if not name.isprintable() or len(name) > MAX_NAME:  # invalid, and some databases reject such text
         return []
     kinds = [kind_of(kind)] if kind else [*LockKind]
-    statuses = _statuses([(of, name) for of in kinds], MAX_HOLDERS)
+    statuses = statuses_of([(of, name) for of in kinds], MAX_HOLDERS)
     return [replace(status, line=_waiters(status)) for status in statuses if status.fence or status.waiters]
 
 
@@ -195,8 +200,8 @@ def _names(
     return on_page, len(on_page) < len(pairs)
 
 
-def _statuses(chosen: Sequence[KindAndName], holders: int = HOLDERS_ON_PAGE) -> list[LockStatus]:
-    """Return the status of each: two queries per kind, one for waiters, one for partly served waiters."""
+def statuses_of(chosen: Sequence[KindAndName], holders: int = HOLDERS_ON_PAGE) -> list[LockStatus]:
+    """Return the status of each, in order: four queries per kind, and three for all. Raises DatabaseUnavailable."""
     if not chosen:
         return []
     totals: dict[KindAndName, Mapping[str, Any]] = {}
@@ -206,13 +211,21 @@ def _statuses(chosen: Sequence[KindAndName], holders: int = HOLDERS_ON_PAGE) -> 
         for total in fetch_all(_totals(kind, rows)):
             name, fence = total.pop("name"), total.pop("last")
             totals[kind, name] = {**total, "fence": fence}
-        for name, *held in fetch_all(_holders(kind, rows, holders)):
-            held_of[kind, name].append(LockHolder(*held))
+        found = fetch_all(_holders(kind, rows, holders))
+        held_since = held_for(kind, {key: fence for key, _name, _holder, _permits, fence, _left in found})
+        for key, name, *held in found:
+            held_of[kind, name].append(replace(LockHolder(*held), held=held_since.get(key)))
     pools = [kind.ticket_pool(name) for kind, name in chosen]
     tickets = Ticket.objects.using(using()).waiting().filter(pool__in=pools).values("pool").order_by()
     counted = tickets.annotate(waiters=Count("pk"), longest_wait=Since(Min("asked_at")))
     waits = {kind_and_name(fields.pop("pool")): fields for fields in fetch_all(counted)}
     _note_waiting(held_of, waits)
+    of_locks = {
+        name: (totals[kind, name]["fence"], bool(held))
+        for (kind, name), held in held_of.items()
+        if kind is LockKind.LOCK and (kind, name) in totals
+    }
+    before = held_before(LockKind.LOCK, of_locks)
     return [
         LockStatus(
             kind,
@@ -220,6 +233,7 @@ def _statuses(chosen: Sequence[KindAndName], holders: int = HOLDERS_ON_PAGE) -> 
             **totals.get((kind, name), {}),
             **waits.get((kind, name), {}),
             holders=tuple(held_of[kind, name]),
+            before=before.get(name) if kind is LockKind.LOCK else None,
         )
         for kind, name in chosen
     ]
@@ -258,13 +272,13 @@ def _held(kind: LockKind) -> Q:
 
 
 def _holders(kind: LockKind, rows: QuerySet[Any], most: int) -> QuerySet[Any]:
-    """Return name and fields of ``LockHolder``, one row per request, at most ``most`` per name."""
+    """Return the key of a row, name and fields of ``LockHolder``, one row per request, at most ``most`` per name."""
     requests = rows.filter(_held(kind)).values("name", "holder").order_by()
     left = Until(Min("busy_before"))
-    summed = requests.annotate(permits=Count("pk"), first=Min("fence"), left=left)
+    summed = requests.annotate(row=Min("pk"), permits=Count("pk"), first=Min("fence"), left=left)
     rank = Window(RowNumber(), partition_by=F("name"), order_by="holder")
     first_rows: QuerySet[Any] = summed.annotate(rank=rank).filter(rank__lte=most).order_by("name", "holder")
-    return first_rows.values_list("name", "holder", "permits", "first", "left")
+    return first_rows.values_list("row", "name", "holder", "permits", "first", "left")
 
 
 def _waiters(status: LockStatus) -> tuple[Waiter, ...]:

@@ -16,10 +16,10 @@ from resourcepool.locks.registry import parse_holder
 from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, AlarmKind, about_row
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting
-from resourcepool.status.locks.lock_status import HELD, LockStatus, status_of
+from resourcepool.status.locks.lock_status import HELD, LockStatus, statuses_of
 from resourcepool.status.snapshots import Since, fetch_all
 from resourcepool.status.system import LOCKS, System, gauge
-from resourcepool.status.times import duration
+from resourcepool.status.times import ago, duration
 from resourcepool.translation import gettext as _, ngettext
 
 MAX_NAMES_PER_KIND = 1_000
@@ -49,7 +49,7 @@ class LocksSummary:
 
 
 def summary(kinds: Collection[LockKind] = KINDS) -> LocksSummary:
-    """Return the summary of these kinds; with wait cycles only for all kinds. At most sixteen queries.
+    """Return the summary of these kinds; with wait cycles only for all kinds. At most 22 queries.
 
     Raises:
         DatabaseUnavailable: they cannot be read.
@@ -60,17 +60,12 @@ def summary(kinds: Collection[LockKind] = KINDS) -> LocksSummary:
     has_more = len(waits) > MAX_NAMES_SHOWN
     waiters = retrying(connections[using()], tickets.count) if has_more else sum(count for _, count, _ in waits)
     shown = [kind_and_name(pool) for pool, _count, _first in waits[:MAX_NAMES_SHOWN]]
-    statuses = {
-        (kind, name): status
-        for kind in kinds
-        for name, status in status_of(kind, [name for of, name in shown if of is kind]).items()
-    }
     holders = [kind.rows().filter(HELD).order_by().values("holder").distinct() for kind in kinds]
     return LocksSummary(
         holders=sum(retrying(connections[using()], rows[:MAX_HOLDERS_COUNTED].count) for rows in holders),
         waiters=waiters,
         longest_wait=waits[0][2] if waits else None,
-        waited=[statuses[key] for key in shown],
+        waited=statuses_of(shown),
         has_more=has_more,
         cycles=cycles() if waits and set(kinds) >= set(KINDS) else (),
     )
@@ -80,6 +75,26 @@ def first_holders(one: LockStatus) -> str:
     """Return some distinct holders, for people; "" if none. Without requests that still wait for more permits."""
     names = list(dict.fromkeys(short_holder(held.holder) for held in one.in_use))
     return ", ".join([*names[:MAX_HOLDERS_SHOWN], *([".."] if len(names) > MAX_HOLDERS_SHOWN else [])])
+
+
+def past_text(one: LockStatus) -> str:
+    """Return since when it is held and who held it before, for people; "" if neither is known."""
+    times = [held.held for held in one.in_use if held.held is not None]
+    since = ngettext("for %s", "the first for %s", len(one.in_use)) % duration(max(times)) if times else ""
+    before = _("before: %s") % before_text(one) if one.before else ""
+    return "; ".join(filter(None, (since, before)))
+
+
+def before_text(one: LockStatus) -> str:
+    """Return who held it before, and how that ended, for people; "" if unknown."""
+    if one.before is None:
+        return ""
+    values = {
+        "holder": short_holder(one.before.holder),
+        "how": one.before.what.label,
+        "ago": ago(one.before.ago),
+    }
+    return _("%(holder)s, %(how)s %(ago)s") % values
 
 
 def _about(kind: LockKind, name: str) -> str:

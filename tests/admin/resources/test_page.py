@@ -70,7 +70,7 @@ def test_a_short_lease_is_one_sentence(operator: Client, proxy: Proxy, language:
     ("status", "in_service", "offered"),
     [
         ("in_service", True, {"quarantine", "drain", "reserve", "check"}),
-        ("out_of_service", False, {"return_to_service", "drain", "reserve"}),
+        ("out_of_service", False, {"return_to_service", "reserve"}),
         ("retired", False, {"return_to_service", "drain", "reserve"}),
     ],
 )
