@@ -25,6 +25,8 @@ T = TypeVar("T")
 IN_PART = {
     "tests/benchmarks/test_peers.py::test_a_quick_measurement_of_a_peer_has_every_figure": 2,
     "tests/benchmarks/test_quick.py": 2,
+    "tests/browser/test_clicks.py": 2,
+    "tests/browser/test_problems.py": 2,
     "tests/demo": 2,
     "tests/docs/test_pages.py::test_a_reader_gets_there_from_an_empty_folder": 2,
     "tests/docs/test_pages.py::test_every_block_of_a_page_runs": 4,

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shutil
 import socket
 import stat
@@ -10,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -93,16 +95,6 @@ from django.core.management import execute_from_command_line
 import os; os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
 execute_from_command_line(["manage.py", "check", "--deploy", "--fail-level", "DEBUG"])
 """
-ASK = """
-import os; os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
-import django; django.setup()
-from django.test import Client
-from django.conf import settings
-for headers in ({}, {"X-Forwarded-Proto": "https"}, {"X-Forwarded-Proto": "http"}):
-    answer = Client(headers=headers).get("/", HTTP_HOST="localhost")
-    print(answer.status_code, answer.get("Location", "-"), answer.get("Strict-Transport-Security", "-"))
-print(settings.SESSION_COOKIE_SECURE, settings.CSRF_COOKIE_SECURE)
-"""
 REDIRECTED, SERVED = "301 https://localhost/ -", "200 - max-age=86400"
 
 
@@ -110,19 +102,47 @@ def test_with_https_the_check_of_a_deployment_finds_nothing(tmp_path: Path) -> N
     assert "no issues (2 silenced)" in in_project(tmp_path, CHECK, HTTPS="1")
 
 
+OF_HTTPS = (
+    "SECURE_SSL_REDIRECT",
+    "SECURE_HSTS_SECONDS",
+    "SECURE_PROXY_SSL_HEADER",
+    "SESSION_COOKIE_SECURE",
+    "CSRF_COOKIE_SECURE",
+)
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("environment", "expected"),
+    ("environment", "expected", "is_secure"),
     [
-        ({}, [*["200 - -"] * 3, "False False"]),
-        ({"FORWARDED_PROTO": "1"}, [*["200 - -"] * 3, "False False"]),
-        ({"HTTPS": "1"}, [*[REDIRECTED] * 3, "True True"]),  # what anybody may send counts for nothing
-        ({"HTTPS": "1", "FORWARDED_PROTO": "1"}, [REDIRECTED, SERVED, REDIRECTED, "True True"]),
+        ({}, ["200 - -"] * 3, False),
+        ({"FORWARDED_PROTO": "1"}, ["200 - -"] * 3, False),
+        ({"HTTPS": "1"}, [REDIRECTED] * 3, True),  # what anybody may send counts for nothing
+        ({"HTTPS": "1", "FORWARDED_PROTO": "1"}, [REDIRECTED, SERVED, REDIRECTED], True),
     ],
 )
 def test_with_https_nothing_is_served_over_http(
-    tmp_path: Path, environment: dict[str, str], expected: list[str]
+    environment: dict[str, str],
+    expected: list[str],
+    is_secure: bool,
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert in_project(tmp_path, ASK, **environment).splitlines() == expected
+    for name, value in {"VAR_DIR": str(tmp_path), **environment}.items():
+        monkeypatch.setenv(name, value)
+    made = runpy.run_path(str(Path(ROOT, "project", "settings.py")))
+    for name in OF_HTTPS:
+        setattr(settings, name, made[name])
+    answers = [
+        Client(headers=headers).get("/", HTTP_HOST="localhost")
+        for headers in ({}, {"X-Forwarded-Proto": "https"}, {"X-Forwarded-Proto": "http"})
+    ]
+    assert [
+        f"{one.status_code} {one.get('Location', '-')} {one.get('Strict-Transport-Security', '-')}"
+        for one in answers
+    ] == expected
+    assert settings.SESSION_COOKIE_SECURE == settings.CSRF_COOKIE_SECURE == is_secure
 
 
 @pytest.mark.parametrize(
