@@ -16,8 +16,9 @@ from resourcepool.elections.models import election_models
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import recorded_models
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext, gettext_lazy as _
 
+MAX_TEXT_SHOWN = 60  # characters of a refused value
 NEWEST = 100_000  # events or moves that filters search, because no index supports every filter
 MOMENTS = ("around", "from", "to")
 WHOLE_NAME = _("whole name")
@@ -176,9 +177,18 @@ class PeriodFilter(admin.ListFilter):
                 (name, label, self.used_parameters.get(name, ""))
                 for name, label in zip(MOMENTS, (_("Around"), _("From"), _("To")), strict=True)
             ],
+            "errors": self._errors(),
             "is_dated": is_dated(self.used_parameters),
             "without": changelist.get_query_string(remove=names),
         }
+
+    def _errors(self) -> list[str]:
+        texts = [text for name in MOMENTS if (text := self.used_parameters.get(name))]
+        wrong = [text[:MAX_TEXT_SHOWN] for text in texts if parse_param(text) is None]
+        message = gettext(
+            "“%(text)s” is not a date and time; write it like 2026-11-27T03:00, if needed with a time zone."
+        )
+        return [message % {"text": text} for text in wrong]
 
 
 def _of_kind(events: Any, what: str) -> Any:

@@ -30,6 +30,7 @@ from resourcepool.events import localized, sentence_for
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.labels import join_names
 from resourcepool.operations import Operation
+from resourcepool.operations.operation import Applied, described
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE
 from resourcepool.translation import gettext_lazy, gettext_lazy as _, ngettext_lazy
 
@@ -260,6 +261,7 @@ class OperationsAdminMixin(BaseAdmin):
         if applied.skipped:
             text = _LOCKED if applied.is_known else _UNKNOWN
             left = text % {"count": applied.skipped} if applied.errors else applied.skipped_message
+            left = f"{_skipped_names(chosen, applied)}{left}"
             self.message_user(request, left, messages.WARNING)
 
     def parts(self, request: HttpRequest, chosen: Any, operation: Operation) -> Iterable[Any]:
@@ -291,6 +293,17 @@ class OperationsAdminMixin(BaseAdmin):
         """Record the operation, and the ``typed`` values, in Django's log of each row."""
         text = f"{operation.title}: {typed}" if typed else str(operation.title)
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, text)  # type: ignore[arg-type]
+
+
+def _skipped_names(chosen: Any, applied: Applied) -> str:
+    """Return "stream orders: " before a message about rows that were skipped; "" if they are too many, or unknown."""
+    changed = {row.pk for row in applied.rows}
+    skipped = [row for row in chosen.rows if row.pk not in changed]
+    if applied.errors or len(skipped) != applied.skipped or len(skipped) > SHOWN:
+        return ""
+    if len(skipped) == 1:
+        return f"{capfirst(described(type(skipped[0]), 1, [str(skipped[0])]))}: "
+    return f"{join_names(list(map(str, skipped)))}: "
 
 
 def _next(request: HttpRequest) -> str:

@@ -22,6 +22,7 @@ from resourcepool.status.registry import systems
 from resourcepool.status.resources.activity import ChartRange, RecentEvents, recent_events, sampled
 from resourcepool.status.resources.grid import MAX_CELLS, Cell, grid
 from resourcepool.status.resources.pools import PoolStatus, pools
+from resourcepool.translation import gettext as _
 
 MAX_IN_LINE = 60  # resources whose squares are in the one line of a quiet pool
 IMPORT_COMMAND = "manage.py resourcepool_import proxies.csv"
@@ -71,18 +72,21 @@ def overview(
     alarmed = {alarm.pool for alarm in alarms}
     for card in cards:
         card["is_busy"] = bool(card["pool"].waiters or card["pool"].label in alarmed)
+    partly_out = {pool.label for pool in pool_statuses if pool.counts[State.OUT]}
     shown = [drawn for drawn in panels if drawn.template]
+    events = latest_events(labels, visible) if links.can_view(Event) else []
     return {
-        "problems": problems(alarms, snoozes() if alarms else {}, links),
+        "problems": problems(alarms, snoozes() if alarms else {}, links, partly_out),
         "waiters": sum(pool.waiters for pool in pool_statuses),
         "cards": cards,
         "panels": shown,
         "waiting": links.page("waiting"),
         "activity": links.changelist(Event),
-        "events": latest_events(labels, visible) if links.can_view(Event) else [],
+        "events": events,
         "sections": [
             *((card["id"], capfirst(card["pool"].title)) for card in cards),
             *(section for drawn in shown for section in drawn.sections),
+            *([("rp-events", _("Activity"))] if events else []),
         ],
         "sweep": job_statuses.get(SWEEP),
         "span": span,

@@ -98,6 +98,10 @@ class Links:
         is_list = model is not None and isinstance(model._meta.pk, IntegerField)  # its form has a key: 0
         return self._on_list(model, filters, names) if is_list else []
 
+    def return_to_service(self, model: Any) -> list[Button]:
+        """Return the operation that returns resources to service, on the list of those out of service."""
+        return self._on_list(model, *POOL_ALARMS[AlarmKind.NOTHING_IN_SERVICE])
+
     def load(self, rows: Iterable[tuple[Any, Any]]) -> None:
         """Read these rows (model, key) as their pages read them, in one query per model, for ``on_row``."""
         keys: dict[Any, set[Any]] = defaultdict(set)

@@ -1,6 +1,6 @@
 """The problems on the dashboard: alarms by gravity and system, each with the operations that most likely end it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.apps import apps
@@ -67,11 +67,17 @@ class Problems:
         return {name: count for name, _css, count, _groups in self.sections}
 
 
-def problems(alarms: Sequence[Alarm], snoozed: Mapping[str, Snooze], links: Links) -> Problems:
-    """Return the first ``MAX_ALARMS`` of ``alarms``, which come worst first, as problems."""
+def problems(
+    alarms: Sequence[Alarm], snoozed: Mapping[str, Snooze], links: Links, partly_out: Container[str] = ()
+) -> Problems:
+    """Return the first ``MAX_ALARMS`` of ``alarms``, which come worst first, as problems.
+
+    Args:
+        partly_out: the labels of the pools with resources out of service.
+    """
     links.load((apps.get_model(alarm.model), alarm.key) for alarm in alarms[:MAX_ALARMS] if alarm.key)
     every = [
-        _problem(f"rp-problem-{number}", alarm, snoozed.get(key_of(alarm.id)), links)
+        _problem(f"rp-problem-{number}", alarm, snoozed.get(key_of(alarm.id)), links, alarm.pool in partly_out)
         for number, alarm in enumerate(alarms[:MAX_ALARMS], start=1)
     ]
     open_ones = [problem for problem in every if not problem.snooze]
@@ -83,10 +89,12 @@ def problems(alarms: Sequence[Alarm], snoozed: Mapping[str, Snooze], links: Link
     )
 
 
-def _problem(html_id: str, alarm: Alarm, snooze: Snooze | None, links: Links) -> Problem:
+def _problem(html_id: str, alarm: Alarm, snooze: Snooze | None, links: Links, is_partly_out: bool) -> Problem:
     waiting = links.page("waiting", of=_line_of(alarm)) if alarm.kind in WAITING else ""
-    buttons = links.buttons_for_alarm(alarm)[:MAX_BUTTONS]
-    return Problem(alarm, html_id, links.for_alarm(alarm), buttons, waiting, snooze)
+    buttons = links.buttons_for_alarm(alarm)
+    if alarm.kind is AlarmKind.EXHAUSTED and is_partly_out:
+        buttons += links.return_to_service(apps.get_model(alarm.pool))
+    return Problem(alarm, html_id, links.for_alarm(alarm), buttons[:MAX_BUTTONS], waiting, snooze)
 
 
 def _line_of(alarm: Alarm) -> str:

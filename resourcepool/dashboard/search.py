@@ -19,7 +19,8 @@ from resourcepool.status.registry import systems
 from resourcepool.taskqueue.abstract import work_models
 from resourcepool.translation import gettext as _
 
-ON_HELD = ("revoke", "quarantine")  # the operations on each thing that a holder holds
+# The operations on each thing that a holder holds, and on a task that blocks its stream.
+ON_RELATED = ("revoke", "quarantine", "retry", "discard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def _visible(site: AdminSite, request: HttpRequest) -> set[Any]:
 
 def _answer(found: Found, links: Links) -> Answer:
     related = [
-        (text, links.change_page(model, key), links.on_row(model, key, ON_HELD))
+        (text, links.change_page(model, key), links.on_row(model, key, ON_RELATED))
         for model, key, text in found.related
     ]
     if found.model is None or found.key is None:

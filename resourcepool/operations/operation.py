@@ -90,6 +90,7 @@ class Applied:
         found: the number of rows that it was to change.
         changed: the number of rows that it changed.
         deferred: how many of these change only when their lease ends.
+        repeated: how many of these were in the new state before.
         rows: the rows in parts that were changed, as they were before; empty unless they are logged.
         warnings: sentences about the result.
         errors: why rows were not changed. After an error other than RowLocked, the state of the others is unknown.
@@ -99,6 +100,7 @@ class Applied:
     found: int
     changed: int = 0
     deferred: int = 0
+    repeated: int = 0
     rows: list[Any] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
@@ -120,9 +122,13 @@ class Applied:
 
     def done_messages(self, model: Any, names: Sequence[str]) -> list[str]:
         """Return the messages about the changed rows of ``model``; ``names``: their names, or those of all rows."""
-        done, later = self.operation.done_message, self.operation.deferred_message
-        texts = []
-        for text, count in ((done, self.changed - self.deferred), (later, self.deferred)):
+        about, texts = self.operation, []
+        done = self.changed - self.deferred - self.repeated
+        for text, count in (
+            (about.done_message, done),
+            (about.deferred_message, self.deferred),
+            (about.repeated_message, self.repeated),
+        ):
             if count:
                 what = described(model, count, names if self.found == 1 else ())
                 texts.append(capfirst(str(text % {"count": count, "what": what, "names": join_names(names)})))
@@ -165,6 +171,8 @@ class Operation:
             and about the others, with ``count``; may be plural.
         deferred_message: the message about changed rows whose lease still runs; None: the operation does not wait for
             the end of leases.
+        repeated_message: the message about changed rows that had ``status`` and were out of service before; None: they
+            count as the others.
         status: the status of these rows.
         states: the states in which the page of a resource offers it; empty: no page does.
         is_for: whether a model supports it.
@@ -187,6 +195,7 @@ class Operation:
     done_message: Any
     skipped_message: Any = SKIPPED
     deferred_message: Any = None
+    repeated_message: Any = None
     status: Status | None = None
     states: Collection[State] = tuple(State)
     is_for: Callable[[Any], bool] = lambda model: True
@@ -236,11 +245,11 @@ class Operation:
         """
         applied = Applied(operation=self, found=found)
         for part in parts if found else ():
-            affected, changed, held = list[Any](), 0, 0
+            affected, changed, held, again = list[Any](), 0, 0, 0
             try:
                 rows = self.targets(part, by_id=by_id)
                 affected = list(rows) if log else []
-                held = retrying(connections[rows.db], rows.held().count) if self.deferred_message else 0
+                held, again = self._counts(rows)
                 changed = self.run(rows, answers, actor)
                 applied.warnings += self.warnings_about(rows, answers)
             except (ResourcePoolError, DatabaseError, InterfaceError) as error:
@@ -248,7 +257,9 @@ class Operation:
                 changed = changed or getattr(error, "done", 0)
                 held = self._deferred(part) if held and isinstance(error, RowLocked) else held
             applied.changed += changed
-            applied.deferred += min(changed, held)
+            repeated = min(changed, again)
+            applied.repeated += repeated
+            applied.deferred += min(changed - repeated, held)
             if log and changed:
                 applied.rows += affected
                 log(affected)
@@ -263,6 +274,16 @@ class Operation:
     def warnings_about(self, rows: Any, answers: Mapping[str, Any]) -> Iterable[str]:
         """Return sentences about the result of the operation on ``rows``."""
         return ()
+
+    def _counts(self, rows: Any) -> tuple[int, int]:
+        """Return how many of ``rows`` will change when their lease ends, and how many are in the new state already."""
+        if not self.deferred_message:
+            return 0, 0
+        connection, again = connections[rows.db], 0
+        if self.repeated_message:
+            again = retrying(connection, rows.filter(in_service=False, status=self.status).count)
+            rows = rows.exclude(in_service=False, status=self.status) if again else rows
+        return retrying(connection, rows.held().count), again
 
     def _deferred(self, rows: Any) -> int:
         """Return how many of ``rows``, of which some were locked, change when their lease ends."""

@@ -165,6 +165,11 @@ ALL = (
             "%(what)s are held: they leave service after their leases.",
             "count",
         ),
+        repeated_message=ngettext_lazy(
+            "%(what)s was already draining or out of service; only its reason and end changed.",
+            "%(what)s were already draining or out of service; only their reasons and ends changed.",
+            "count",
+        ),
         status=Status.OUT_OF_SERVICE,
         skipped_message=_GONE,
     ),

@@ -34,6 +34,7 @@ HOUR = 3_600.0  # seconds
 SNOOZED = "alarm"  # pool of the events of snoozes; their row is the id of the alarm
 __all__ = ["Alarm", "AlarmKind", "Thresholds", "alarms", "alarms_of", "evaluate"]
 
+NOT_IN_SERVICE = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
 BROKEN = f"{CheckerBroken.__name__}: "  # prefix of a check's result when its checker is to blame
 
 
@@ -134,7 +135,8 @@ def _of_pool(pool: PoolStatus, limits: Thresholds, explanation: str) -> Iterator
         free, leased = pool.counts[State.FREE], pool.counts[State.LEASED]
         numbers = {"free": free, "leased": leased, "count": pool.waiters, "wait": duration(pool.oldest_wait)}
         command = command and command % pool.label
-        yield Alarm(kind, pool.label, " ".join(filter(None, (text % numbers, explanation, command))))
+        parts = (text % numbers, _not_in_service(pool), explanation, command)
+        yield Alarm(kind, pool.label, " ".join(filter(None, parts)))
     if pool.expired:
         text = ngettext(
             "%(count)d lease expired without a release: its holder crashed or lost contact.",
@@ -142,6 +144,17 @@ def _of_pool(pool: PoolStatus, limits: Thresholds, explanation: str) -> Iterator
             pool.expired,
         )
         yield Alarm(AlarmKind.EXPIRED, pool.label, text % {"count": pool.expired})
+
+
+def _not_in_service(pool: PoolStatus) -> str:
+    """Return how many resources of ``pool`` people took out of service, by state; "" if none."""
+    counts = {state: pool.counts[state] for state in NOT_IN_SERVICE if pool.counts[state]}
+    total = sum(counts.values())
+    listed = ", ".join(f"{count:,} {state.label}" for state, count in counts.items())
+    text = ngettext(
+        "%(count)d is not in service (%(states)s).", "%(count)d are not in service (%(states)s).", total
+    )
+    return text % {"count": total, "states": listed} if counts else ""
 
 
 def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> Iterator[Alarm]:

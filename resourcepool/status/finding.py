@@ -6,12 +6,14 @@ from typing import Any
 
 from django.db import router
 from django.db.models import Max
+from django.db.models.functions import Lower
 from django.utils.text import capfirst
 
 from resourcepool.events import localized
 from resourcepool.history.models import MAX_ACTOR, Event
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.queues.queries import using_of_queues
+from resourcepool.status.alarm import ABOUT_LOCKS, LOCK_LABELS
 from resourcepool.status.event_text import add_sentences
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, lock_named
@@ -26,6 +28,7 @@ from resourcepool.status.snapshots import fetch_all
 from resourcepool.status.system import figure_text
 from resourcepool.status.times import ago, duration
 from resourcepool.taskqueue.abstract import work_models
+from resourcepool.taskqueue.models import Task
 from resourcepool.translation import gettext as _, ngettext
 
 MAX_FOUND = 10  # of each sort
@@ -68,7 +71,8 @@ def find_everything(text: str, models: Sequence[Any], visible: Set[Any]) -> Iter
     if not text or not text.isprintable():
         return
     if models:
-        yield from _resources_and_holders(text, models)
+        is_number = text.startswith("#") and text[1:].isdecimal()
+        yield from _resources_and_holders(text.removeprefix("#") if is_number else text, models)
     for search in (_of_systems, _queues, _locks, _work, _operators):
         yield from search(text, visible)
 
@@ -132,10 +136,28 @@ def _waits(waiter: WaiterStatus) -> str:
 
 def _of_systems(text: str, visible: Set[Any]) -> Iterator[Found]:
     for system in named_systems().values():
-        if {*system.viewed} <= visible and (status := system.reader.get(text)):
+        name = _name_in(text, system.subject) or text
+        if {*system.viewed} <= visible and (status := system.reader.get(name)):
             details = [*system.details[:1]]
             status = status if {*details} <= visible or not details else status.redacted()
-            yield Found(f"{capfirst(system.title)} {text}", _figures(system, status), system.viewed[0], text)
+            title = f"{capfirst(system.title)} {name}"
+            yield Found(title, _figures(system, status), system.viewed[0], name, _blocking(status))
+
+
+def _blocking(status: Any) -> list[tuple[Any, Any, str]]:
+    """Return the task that blocks a stream, unless it was redacted."""
+    if getattr(status, "is_blocked", False) and status.first.pk is not None:
+        return [(Task, status.first.pk, f"{capfirst(Task._meta.verbose_name)} {status.first.key}".rstrip())]
+    return []
+
+
+def _name_in(text: str, pattern: str) -> str:
+    """Return the name in ``text`` after the words of ``pattern`` ("lock %s"), also translated; "": other words."""
+    for words in (pattern, _(pattern)) if pattern else ():
+        before = words.partition("%s")[0]
+        if before and text.casefold().startswith(before.casefold()):
+            return text[len(before) :].strip()
+    return ""
 
 
 def _figures(system: Any, status: Any) -> list[str]:
@@ -163,7 +185,7 @@ def _queues(text: str, visible: Set[Any]) -> Iterator[Found]:
 
 
 def _locks(text: str, visible: Set[Any]) -> Iterator[Found]:
-    for lock in lock_named(text):
+    for lock in _locks_called(text):
         if lock.kind.model in visible:
             yield Found(capfirst(lock.called), _lock(lock), lock.kind.model, lock.kind.page_key(lock.name))
     if all(kind.model in visible for kind in LockKind):
@@ -172,6 +194,13 @@ def _locks(text: str, visible: Set[Any]) -> Iterator[Found]:
         for who in sorted({one.who for one in held}):
             lines = [_("It holds %s.") % one.called for one in held if one.who == who]
             yield Found(_("Holder %s") % who, lines, related=related)
+
+
+def _locks_called(text: str) -> list[LockStatus]:
+    """Return the locks of this name, or of the kind and name in ``text``, also as alarms write them."""
+    text = _name_in(text, ABOUT_LOCKS) or text
+    of_kind = [(kind, _name_in(text, LOCK_LABELS[kind.value])) for kind in LockKind]
+    return [*lock_named(text), *(lock for kind, name in of_kind if name for lock in lock_named(name, kind))]
 
 
 def _lock(lock: LockStatus) -> list[str]:
@@ -212,9 +241,11 @@ def _operators(text: str, visible: Set[Any]) -> Iterator[Found]:
     events = Event.objects.using(router.db_for_read(Event))
     hidden = [model._meta.label_lower for model in work_models() if model not in visible]
     first = (events.aggregate(last=Max("pk"))["last"] or 0) - NEWEST  # no index has the operator
-    by = events.filter(actor=text[:MAX_ACTOR], pk__gt=first).exclude(pool__in=hidden)
+    # Not iexact, which follows the collation of the column.
+    of_operator = events.annotate(who=Lower("actor")).filter(who=text[:MAX_ACTOR].lower(), pk__gt=first)
+    by = of_operator.exclude(pool__in=hidden)
     deeds = fetch_all(by.with_age().order_by("-pk")[:MAX_EVENTS])
     add_sentences(deeds)
-    if deeds:
-        lines = [f"{ago(event.age)}: {event.sentence}" for event in deeds]
-        yield Found(_("Operator %s") % text, lines, Event, filters={"by": text})
+    for name in dict.fromkeys(event.actor for event in deeds):
+        lines = [f"{ago(event.age)}: {event.sentence}" for event in deeds if event.actor == name]
+        yield Found(_("Operator %s") % name, lines, Event, filters={"who": name})

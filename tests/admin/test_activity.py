@@ -248,3 +248,12 @@ def test_pausing_a_topic_in_its_form_emits_an_event_with_the_user(
         )
     assert answer.status_code == 302
     assert [(event.kind, event.model, event.actor) for event in events] == [(EventKind.PAUSED, Topic, "admin")]
+
+
+@pytest.mark.parametrize("page", [EVENTS, f"{ADMIN}stream/oracle/activity/"])
+def test_a_moment_that_is_no_date_is_named_with_what_is_allowed(admin_client: Client, page: str) -> None:
+    Stream.objects.create(name="oracle")
+    assert "“nonsense” is not a date and time; write it like 2026-11-27T03:00" in text(
+        admin_client.get(f"{page}?around=nonsense")
+    )
+    assert "is not a date" not in text(admin_client.get(f"{page}?around=2026-11-27T03:00"))

@@ -10,6 +10,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Event, Proxy, Sample, Stream, Task, Ticket
 from resourcepool.taskqueue import submit
+from tests.admin.queues.scene import queue_group, server
 from tests.app.rows import columns, granted, hold, new, several
 from tests.eventually import eventually
 from tests.status.locks.conftest import A, B, lock, waits
@@ -83,6 +84,26 @@ def test_a_square_shows_its_number_to_pointer_and_keyboard(window: Callable[...,
     page.keyboard.press("Tab")
     square.focus()
     assert square.evaluate(shown).startswith(f'"{proxy.pk}: ')
+
+
+def test_the_text_of_a_square_is_a_line_and_no_column_of_letters(window: Callable[..., Any]) -> None:
+    new(Proxy)
+    server(queue_group("orders", 6), "web-1")
+    page = window()
+    page.goto(PAGE)
+    for square in ("#rp0-0", ".rp-servers .rp-cell"):
+        page.locator(square).first.hover()
+        width = "square => parseFloat(getComputedStyle(square, '::after').width)"
+        assert page.locator(square).first.evaluate(width) > 60
+        spaces = "square => getComputedStyle(square, '::after').whiteSpace"
+        assert page.locator(square).first.evaluate(spaces) == "normal"
+
+
+def test_a_long_text_of_the_search_does_not_make_the_page_wide(window: Callable[..., Any]) -> None:
+    page = window()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{PAGE}search/?q={'x' * 3_000}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_the_search_finds_it_without_a_click_and_lives_in_the_url(operator: Callable[[], Operator]) -> None:

@@ -113,6 +113,28 @@ class TestWhatEndsThem:
         assert f"/admin/resourcepool/lock/{name}/operate/revoke/" in shown
         assert f"/admin/resourcepool/lock/{name}/operate/revoke-holder/" in shown
 
+    def test_the_link_and_the_buttons_of_a_deadlock_are_about_the_lock_that_it_names(
+        self, operator: Client
+    ) -> None:
+        deadlock()
+        shown = problem(text_of(operator), "wait cycle")
+        (name,) = re.findall(r">locks: lock (\w+)</a>", shown)
+        assert f'href="/admin/resourcepool/lock/{name}/change/"' in shown
+        assert f"/admin/resourcepool/lock/{name}/operate/revoke/" in shown
+        page = text_of(operator, f"/admin/resourcepool/lock/{name}/operate/revoke/")
+        assert f"{held_by({'orders': A, 'stock': B}[name])['holder']} holds lock {name}" in page
+
+    def test_an_exhausted_pool_offers_what_is_out_of_service(self, operator: Client) -> None:
+        hold(new(Proxy))
+        ticket(Proxy, asked_at=DbLater(-900))
+        assert "return_to_service" not in problem(text_of(operator), "[exhausted]")
+        Proxy.objects.filter(pk=new(Proxy).pk).drain("move")
+        new(Proxy, in_service=False, status="reserved")
+        shown = problem(text_of(operator), "[exhausted]")
+        assert "2 are not in service (1 out of service, 1 reserved)." in shown
+        (address,) = re.findall(r'formaction="([^"]+)" name="action" value="return_to_service"', shown)
+        assert address == "/admin/resourcepool/proxy/?state=out"
+
     def test_failed_tasks_are_retried_all_at_once_after_a_question(self, operator: Client) -> None:
         for key in ("a", "b"):
             submit(Stream.objects.get_or_create(name="oracle")[0].name, "note", key=key)

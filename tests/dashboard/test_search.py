@@ -1,5 +1,7 @@
 """The search: one box, in the URL; answers with links and buttons."""
 
+import html
+import re
 from typing import Any
 
 import pytest
@@ -8,9 +10,12 @@ from django.test import Client
 
 from resourcepool.models import Event, Proxy, Stream, Task
 from resourcepool.taskqueue import submit
+from tests.admin.queues.scene import queue_group, server
 from tests.app.models import Device
-from tests.app.rows import hold, new
+from tests.app.rows import granted, hold, new
 from tests.dashboard.test_views import HOSTILE, client_with, text_of
+from tests.status.locks.conftest import A, B, lock, waits
+from tests.waiting.threads import ticket
 
 SEARCH = "/admin/resourcepool/dashboard/search/"
 DASHBOARD = "/admin/resourcepool/dashboard/"
@@ -96,6 +101,42 @@ def test_hostile_text_is_shown_as_text() -> None:
     text = answered(client_with(is_superuser=True), HOSTILE)
     assert HOSTILE not in text
     assert "&lt;script&gt;" in text
+
+
+def test_every_link_of_an_answer_and_of_the_dashboard_opens() -> None:
+    proxy = new(Proxy)
+    hold(proxy, holder="crawler-7")
+    Event.objects.create(at=DbLater(-120), what="drained", pool="resourcepool.proxy", row="17", actor="alice")
+    lock("orders", A)
+    waits("lock", "orders", B, waited=7_200)
+    ticket(Proxy)
+    submit(Stream.objects.create(name="oracle").name, "note", key="req-42")
+    Task.objects.update(state="blocked", outcome="disk full")
+    server(queue_group("mails", 2), "A")
+    client = client_with(is_superuser=True)
+    pages = [f"{SEARCH}?q={text}" for text in ("alice", "crawler-7", "oracle", "orders", "mails", proxy.pk)]
+    for page in (DASHBOARD, *pages):
+        for address in sorted({*re.findall(r' href="(/admin/[^"]*)"', text_of(client, page))}):
+            assert client.get(html.unescape(address)).status_code == 200, address
+
+
+def test_an_operator_leads_to_all_that_they_did() -> None:
+    Event.objects.create(at=DbLater(-120), what="drained", pool="resourcepool.proxy", row="17", actor="alice")
+    client = client_with(is_superuser=True)
+    (address,) = re.findall(r'href="(/admin/resourcepool/event/[^"]*)"', answered(client, "Alice"))
+    assert address == "/admin/resourcepool/event/?who=alice"
+    assert "alice took proxy" in text_of(client, address)
+
+
+def test_a_blocked_stream_offers_to_retry_or_discard_its_task() -> None:
+    Stream.objects.create(name="oracle")
+    granted(Stream.objects.get(), "web-1")
+    submit("oracle", "note", key="req-42")
+    Task.objects.update(state="blocked", outcome="disk full")
+    text = answered(client_with(is_superuser=True), "stream: oracle")
+    page = f"/admin/resourcepool/task/{Task.objects.get().pk}/operate"
+    assert f"{page}/retry/" in text
+    assert f"{page}/discard/" in text
 
 
 def test_it_is_for_staff_and_read_only() -> None:

@@ -1,6 +1,7 @@
 """The dashboard's pages: permissions, number of queries, and empty or unreadable pools."""
 
 import datetime
+import re
 from typing import Any
 
 import pytest
@@ -45,6 +46,18 @@ def text_of(client: Client, address: str = PAGE) -> str:
     answer = client.get(address)
     assert answer.status_code == 200
     return str(answer.content.decode())
+
+
+def test_the_activity_is_dated_unless_it_is_of_today_and_can_be_jumped_to() -> None:
+    client = client_with(is_superuser=True)
+    columns = {"what": "drained", "pool": "resourcepool.proxy", "row": "17", "actor": "alice"}
+    Event.objects.create(at=DbLater(-1), **columns)
+    Event.objects.create(at=DbLater(-2 * 86_400), **columns)
+    text = text_of(client)
+    today, before = re.findall(r"<time>(.*?)</time>", text)
+    assert re.fullmatch(r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d", today)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", before)
+    assert '<a id="rp-events-link" href="#rp-events">Activity</a>' in text
 
 
 class TestAccess:

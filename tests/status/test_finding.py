@@ -123,7 +123,7 @@ def test_an_operator_is_found_by_name_with_the_last_deeds() -> None:
     )
     one = only("maria")
     assert one.sentences == ["2 min ago: maria revoked proxy 17 from an unknown process: hangs"]
-    assert one.filters == {"by": "maria"}
+    assert one.filters == {"who": "maria"}
 
 
 def test_what_may_not_be_viewed_is_not_found() -> None:
@@ -144,3 +144,15 @@ def test_any_text_is_answered(text: str) -> None:
     queue_group("orders", 1)
     new(Proxy)
     found(text)
+
+
+def test_a_number_sign_a_kind_before_the_name_and_other_capitals_find_the_same() -> None:
+    proxy = new(Proxy)
+    assert only(f"#{proxy.pk}").key == proxy.pk
+    lock("stock", A)
+    for text in ("lock stock", "Lock stock", "locks: lock stock"):
+        assert (only(text).model, only(text).key) == (LockRow, "stock")
+    assert found("semaphore stock") == []
+    Event.objects.create(at=DbLater(-120), what="revoked", pool="resourcepool.proxy", row="17", actor="alice")
+    assert only("Alice").title == "Operator alice"
+    assert only("Alice").filters == {"who": "alice"}

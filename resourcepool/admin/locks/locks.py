@@ -75,15 +75,19 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
         )
 
     def confirmation_context(self, request: HttpRequest, chosen: Any, operation: Operation) -> dict[str, Any]:
-        """Add the other locks of these holders."""
+        """Add the holders; for all that they hold, their other locks."""
         context = super().confirmation_context(request, chosen, operation)
-        if operation is REVOKE_HOLDER:
+        if operation in (REVOKE, REVOKE_HOLDER):
             names = [row.name for row in chosen.rows[:MAX_ROWS_EXPLAINED]]
             statuses = status_of(self.kind, names, holders=MAX_HOLDERS).values()
-            holders = {holding.holder for status in statuses for holding in status.in_use}
-            held = held_by(parse_holder(holder)[0] for holder in holders)
+            holdings = [(holding.holder, status.called) for status in statuses for holding in status.in_use]
+            if operation is REVOKE_HOLDER:
+                processes = {parse_holder(holder)[0] for holder, _called in holdings}
+                holdings = [(one.who, one.called) for one in held_by(processes)]
             text = gettext("%(holder)s holds %(held)s")
-            context["listed"] += [text % {"holder": one.who, "held": one.called} for one in held[:MAX_HOLDERS]]
+            context["listed"] += [
+                text % {"holder": holder, "held": called} for holder, called in holdings[:MAX_HOLDERS]
+            ]
         return context
 
     def events_of(self, row: Any) -> Any:

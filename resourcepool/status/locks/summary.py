@@ -116,7 +116,7 @@ def lock_alarms(locks: LocksSummary, oldest: float) -> Iterator[Alarm]:
             "command": f"`manage.py resourcepool_locks {revoke}`",
         }
         row = about_row(first.held_kind.model, first.held_kind.page_key(first.holds))
-        yield Alarm(AlarmKind.DEADLOCK, _about(first.kind, first.waits_for), text, **row)
+        yield Alarm(AlarmKind.DEADLOCK, _about(first.held_kind, first.holds), text, **row)
     for one in locks.waited:
         is_deadlocked = any(cycle.is_about(one.kind, one.name) for cycle in deadlocks)
         if not is_deadlocked and one.longest_wait is not None and one.longest_wait > oldest:

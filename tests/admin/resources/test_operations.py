@@ -91,7 +91,7 @@ def test_a_quarantine_ends_and_does_not_disturb_a_lease(operator: Client) -> Non
 def test_a_resource_out_of_service_is_not_quarantined(operator: Client, proxy: Proxy) -> None:
     Proxy.objects.drain("sold")
     page = do(operator, "quarantine", [proxy], duration="1d")
-    assert "1 skipped: already out of service, or no longer there." in page
+    assert f"Proxy {proxy}: 1 skipped: already out of service, or no longer there." in page
 
 
 def test_draining_and_returning(operator: Client) -> None:
@@ -105,6 +105,16 @@ def test_draining_and_returning(operator: Client) -> None:
     page = do(operator, "return_to_service", [*rows, new(Proxy)], reason="")
     assert "3 proxies were returned to service." in page
     assert "1 skipped: in service, no longer there, or returned by id only" in page
+
+
+def test_who_drains_what_is_out_of_service_already_is_told_so(operator: Client) -> None:
+    held, free = several(Proxy, 2)
+    lease(held)
+    do(operator, "drain", [held])
+    page = do(operator, "drain", [held, free])
+    assert "1 proxy was taken out of service." in page
+    assert "1 proxy was already draining or out of service; only its reason and end changed." in page
+    assert "leaves service after its lease" not in page
 
 
 def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:

@@ -58,7 +58,7 @@ def test_a_circle_that_lasts_is_an_alarm_and_one_of_a_moment_is_none() -> None:
     waits("lock", "stock", A, waited=400)
     ticket = waits("lock", "orders", B, waited=100)
     (alarm,) = lock_alarms(summary(), 3_600)
-    assert (alarm.kind, alarm.about, alarm.is_severe) == (AlarmKind.DEADLOCK, "locks: lock stock", True)
+    assert (alarm.kind, alarm.about, alarm.is_severe) == (AlarmKind.DEADLOCK, "locks: lock orders", True)
     assert "web-1/4711/worker-1 holds lock orders and waits for lock stock" in alarm.text
     ticket.delete()
     waits("lock", "orders", B, waited=0)
