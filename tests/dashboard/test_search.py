@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy, Stream, Task
 from resourcepool.taskqueue import submit
 from tests.admin.queues.scene import queue_group, server

@@ -54,7 +54,7 @@ def test_the_activity_is_dated_unless_it_is_of_today_and_can_be_jumped_to() -> N
     Event.objects.create(at=DbLater(-1), **columns)
     Event.objects.create(at=DbLater(-2 * 86_400), **columns)
     text = text_of(client)
-    today, before = re.findall(r"<time>(.*?)</time>", text)
+    before, today = re.findall(r"<time>(.*?)</time>", text)
     assert re.fullmatch(r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d", today)
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", before)
     assert '<a id="rp-events-link" href="#rp-events">Activity</a>' in text
