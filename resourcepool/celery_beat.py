@@ -23,7 +23,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 from kombu.utils.json import dumps, loads
 
 from resourcepool.db.threads.daemon import Daemon
-from resourcepool.elections.term import Term
+from resourcepool.elections.election import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.hints.broker import broker_connection
 from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit

@@ -10,9 +10,8 @@ from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
-from resourcepool.elections.election import Election
+from resourcepool.elections.election import Election, Term
 from resourcepool.elections.models import AbstractElection
-from resourcepool.elections.term import Term
 from resourcepool.events import Sentence, SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs

@@ -1,4 +1,4 @@
-"""A download of records as CSV: streamed, and safe to open in a spreadsheet."""
+"""Downloads of records as CSV: streamed, and safe to open in a spreadsheet; resources without secrets."""
 
 import csv
 import json

@@ -45,6 +45,7 @@ from resourcepool.status.times import format_datetime, local_time, time_zone_not
 from resourcepool.taskqueue.abstract import work_models
 from resourcepool.translation import gettext, gettext_lazy as _
 
+LATEST = 5  # events on the page of the row
 EXPORT = "export"  # parameter of the list that downloads it
 EXPORTED = (
     "at",
@@ -194,9 +195,6 @@ class RowActivity(EventAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         title = gettext("Activity of %s") % self.row_page.title_of(self.row)
         return super().changelist_view(request, {"title": title, "row_page": self.row_page, "row": self.row})
-
-
-LATEST = 5  # events on the page of the row
 
 
 class ActivityAdminMixin(BaseAdmin):

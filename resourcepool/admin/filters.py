@@ -18,6 +18,8 @@ from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import recorded_models
 from resourcepool.translation import gettext_lazy as _
 
+NEWEST = 100_000  # events or moves that filters search, because no index supports every filter
+MOMENTS = ("around", "from", "to")
 WHOLE_NAME = _("whole name")
 Narrow = Callable[[Any, str], Any]
 Options = Iterable[tuple[str, Any]] | Callable[[], Iterable[tuple[str, Any]]]
@@ -100,14 +102,12 @@ def _by_value(name: str) -> Narrow:
     return lambda rows, value: rows.filter(**{name: value})
 
 
-NEWEST = 100_000  # events or moves that filters search, because no index supports every filter
 AROUND = datetime.timedelta(minutes=5)  # before and after
 PAST = {
     "hour": (3_600, _("past hour")),
     "day": (86_400, _("past 24 hours")),
     "week": (7 * 86_400, _("past 7 days")),
 }
-MOMENTS = ("around", "from", "to")
 
 
 def models_with_events() -> list[Any]:

@@ -1,4 +1,7 @@
-"""Pages of long tables: one query finds the keys that are counted and shown, at most ``MAX_ROWS``."""
+"""Pages of long tables: one query finds the keys that are counted and shown, at most ``MAX_ROWS``.
+
+Addresses of lists may compare dates and times: ``?at__gte=2026-11-27T03:00``.
+"""
 
 import datetime
 import math
@@ -16,6 +19,10 @@ from django.utils.functional import cached_property
 from resourcepool.db.dialect import aware, in_columns
 from resourcepool.status.times import time_zone_note
 
+MAX_ROWS = 10_000
+MAX_COUNTED = 2_000  # rows of a table whose filters show counts
+NUL = "\0"  # refused by PostgreSQL
+MAX_PARAM_LENGTH = 500  # longer searches exceed the expression depth of SQLite
 COMPARISONS = ("gt", "gte", "lt", "lte")
 YEARS = range(1_001, 9_999)  # that every database supports, in every time zone
 
@@ -43,11 +50,6 @@ if TYPE_CHECKING:
     Paginator = DjangoPaginator[Any]
 else:
     Paginator = DjangoPaginator
-
-MAX_ROWS = 10_000
-MAX_COUNTED = 2_000  # rows of a table whose filters show counts
-NUL = "\0"  # refused by PostgreSQL
-MAX_PARAM_LENGTH = 500  # longer searches exceed the expression depth of SQLite
 
 
 class CappedCount(int):

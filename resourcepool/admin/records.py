@@ -10,8 +10,8 @@ from resourcepool.admin.columns import duration_column, lines
 from resourcepool.admin.containers import SystemAdmin
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter
+from resourcepool.elections.election import standbys
 from resourcepool.elections.models import Election as ElectionRow
-from resourcepool.elections.term import standbys
 from resourcepool.history.models import Sample
 from resourcepool.jobs import Job
 from resourcepool.resources.registry import resource_models

@@ -28,6 +28,7 @@ from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
 from resourcepool.translation import gettext, gettext_lazy as _
 
+OF_ROWS = ("unfinished", "due", "late", "handed")  # queryset filters, in addition to the states
 StreamStatusFilter = choice_filter(
     "status",
     _("status"),
@@ -93,7 +94,6 @@ class TaskAdmin(WorkAdmin):
     )
 
 
-OF_ROWS = ("unfinished", "due", "late", "handed")  # queryset filters, in addition to the states
 TimerStatusFilter = choice_filter(
     "status",
     _("state"),

@@ -22,6 +22,7 @@ from resourcepool.resources.selectors import selectable
 from resourcepool.safety.diagnosis import ambiguous_models, leased_models, used_aliases
 from resourcepool.safety.problem import Problem
 
+SETTER = "set_schema"  # a method of connections of a backend with a schema per tenant
 META = "Write class Meta(AbstractResource.Meta), or"
 
 
@@ -108,7 +109,6 @@ def _message(problem: Problem) -> CheckMessage:
     return kind(problem.message, hint=f"{problem.hint} ({problem.link})", obj=problem.about, id=problem.id)
 
 
-SETTER = "set_schema"  # a method of the connections of such a backend
 HINT = (
     "Move this app from TENANT_APPS to SHARED_APPS: every connection finds the tables of the shared schema. Add a"
     " column to distinguish the rows of the tenants. "

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from resourcepool.jobs import CHECK
 from resourcepool.resources.registry import resource_models
-from resourcepool.status.jobs import JobStatus
+from resourcepool.status.internals import JobStatus
 from resourcepool.translation import gettext as _
 
 

@@ -17,7 +17,7 @@ from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict
 from resourcepool.status.alarms import alarms_of, snoozes
 from resourcepool.status.event_text import latest_events
-from resourcepool.status.jobs import jobs
+from resourcepool.status.internals import jobs
 from resourcepool.status.registry import systems
 from resourcepool.status.resources.activity import ChartRange, RecentEvents, recent_events, sampled
 from resourcepool.status.resources.grid import MAX_CELLS, Cell, grid

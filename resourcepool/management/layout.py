@@ -1,4 +1,7 @@
-"""Tables declared by their columns, fitted to the width of the terminal."""
+"""Output as text: the console, lines, times, and tables declared by their columns, fitted to the terminal.
+
+Labels, holders and reasons may be hostile: control characters never reach a terminal, brackets are not markup.
+"""
 
 import datetime
 import re
@@ -17,6 +20,9 @@ from resourcepool.status.times import ago, duration, with_zone
 from resourcepool.text import printable, shortened
 from resourcepool.translation import gettext as _
 
+GAP = 2  # between columns
+EMPTY = ("", "-")
+MIN_TEXT_WIDTH = 16  # of a column whose texts are wider
 UNLIMITED = 100_000  # columns, where the output is not a terminal
 FOLD_AT = 80  # columns of a terminal
 
@@ -100,10 +106,6 @@ def as_text(value: Any) -> Any:
     """Return a value as text for JSON: a datetime in ISO format, anything else by ``str``."""
     return with_zone(value).isoformat() if isinstance(value, datetime.datetime) else str(value)
 
-
-GAP = 2  # between columns
-EMPTY = ("", "-")
-MIN_TEXT_WIDTH = 16  # of a column whose texts are wider
 
 _PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it wraps at spaces and after "/" and "-"
 

@@ -1,4 +1,7 @@
-"""Commands with subcommands: queries, which only show something, and actions, which change something."""
+"""Commands with subcommands: queries, which only show something, and actions, which change something.
+
+``--watch`` repeats a query until Ctrl-C, even while the database is unavailable.
+"""
 
 import argparse
 import datetime

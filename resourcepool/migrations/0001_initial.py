@@ -11,7 +11,7 @@ import resourcepool.encryption.field
 import resourcepool.events.field
 import resourcepool.labels
 import resourcepool.leases.models
-import resourcepool.resources.tags
+import resourcepool.resources.selectors
 import resourcepool.taskqueue.timers.models
 import resourcepool.text
 
@@ -1316,7 +1316,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "tags",
-                    resourcepool.resources.tags.TagsField(
+                    resourcepool.resources.selectors.TagsField(
                         blank=True,
                         default="",
                         help_text="Words, e.g. eu fast.",

@@ -11,6 +11,8 @@ from resourcepool.operations.operation import Operation, TextField, retried
 from resourcepool.operations.taskqueue import REASON
 from resourcepool.translation import gettext_lazy as _, ngettext_lazy
 
+MAX_DIGITS = 18
+
 
 def permits_error(line: str) -> str:
     """Return what is wrong with a number of permits; "" if it is valid."""
@@ -99,9 +101,6 @@ REMOVE_BARRIER = Operation(
     done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: already removed."),
 )
-
-
-MAX_DIGITS = 18
 
 
 def cursor_error(line: str) -> str:

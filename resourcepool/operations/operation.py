@@ -1,4 +1,4 @@
-"""An operation, declared once for the admin, the commands and the REST API."""
+"""An operation, declared once for the admin, the commands and the REST API: its input fields, and its result."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,6 +17,8 @@ from resourcepool.labels import join_names
 from resourcepool.resources.queryset import MAX_DURATION
 from resourcepool.resources.state import State, Status
 from resourcepool.translation import gettext, gettext_lazy, gettext_noop as _
+
+MAX_ROWS = 10_000  # more events at once would overflow the history
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +145,6 @@ def described(model: Any, count: int, names: Sequence[object] = ()) -> str:
 
 
 SKIPPED = gettext_lazy("%(count)d skipped.")
-MAX_ROWS = 10_000  # more events at once would overflow the history
 
 
 @dataclass(frozen=True, kw_only=True)

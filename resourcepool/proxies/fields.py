@@ -11,7 +11,7 @@ from typing import Any
 
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import ImportRefused, ResourcePoolError
-from resourcepool.resources.tags import parse_tags
+from resourcepool.resources.selectors import parse_tags
 from resourcepool.translation import gettext_noop as _
 
 IDENTITY = ("scheme", "host", "port", "username")

@@ -13,8 +13,8 @@ from resourcepool.leases.models import AbstractLease
 from resourcepool.resources import selectors
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.selectors import TagsField, parse_tags
 from resourcepool.resources.state import STATE_COLUMNS, Status, Verdict
-from resourcepool.resources.tags import TagsField, parse_tags
 from resourcepool.text import CharField, TextField
 from resourcepool.translation import gettext_lazy as _
 

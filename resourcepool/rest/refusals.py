@@ -1,4 +1,4 @@
-"""What the API refuses: errors as responses (the name of the error, and a sentence), and permissions of the caller."""
+"""What the API refuses: errors as responses, with the name of the error and a sentence; permissions of the caller."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -15,6 +15,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.text import printable
 
+RETRIED = (423, 503)  # statuses with Retry-After
 RETRY_AFTER = 1  # seconds
 MAX_RETRY_AFTER = 5  # seconds, where many may retry at the same time
 
@@ -50,7 +51,6 @@ STATUSES: Mapping[type[Exception], int] = {
     DatabaseUnavailable: 503,
     ResourcePoolError: 409,
 }
-RETRIED = (423, 503)  # statuses with Retry-After
 
 
 def error_response(error: Exception, status: int) -> Response:

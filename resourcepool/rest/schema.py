@@ -1,4 +1,7 @@
-"""The API as OpenAPI, by drf-spectacular, from the declarations of the views. Only this module imports it."""
+"""The API as OpenAPI, by drf-spectacular, from the declarations of the views. Only this module imports it.
+
+Answers are described by the dataclasses that ``as_data`` returns as JSON.
+"""
 
 import datetime
 import inspect
@@ -36,6 +39,8 @@ from resourcepool.documentation import documented
 from resourcepool.rest.refusals import STATUSES
 from resourcepool.rest.serializers import Error
 
+JSON = "application/json"
+ONLY_POST = (409, 411, 415, 423)  # statuses
 AnyField = Field[Any, Any, Any, Any]
 SCALARS: Mapping[Any, Callable[..., AnyField]] = {
     str: partial(CharField, allow_blank=True),
@@ -103,9 +108,6 @@ def attribute_texts(about: str) -> dict[str, str]:
         texts |= zip(others[::2], others[1::2], strict=True)
     return texts
 
-
-JSON = "application/json"
-ONLY_POST = (409, 411, 415, 423)  # statuses
 
 # drf-spectacular looks its classes up when they are first used; two threads that do so at once fail.
 generating = Lock()

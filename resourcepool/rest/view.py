@@ -1,4 +1,4 @@
-"""The base classes of all views of the API."""
+"""The base classes of all views of the API, and the input of a request: query parameters and a JSON object."""
 
 import inspect
 import io

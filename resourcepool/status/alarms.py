@@ -22,7 +22,7 @@ from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind, alarm_snoozed
 from resourcepool.status.alarm import GRAVITY, Alarm, AlarmKind, Thresholds
-from resourcepool.status.jobs import JobStatus, jobs
+from resourcepool.status.internals import JobStatus, jobs
 from resourcepool.status.registry import systems
 from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.status.resources.waiters import explain_longest_wait
@@ -30,6 +30,8 @@ from resourcepool.status.snapshots import fetch_all
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _, ngettext
 
+HOUR = 3_600.0  # seconds
+SNOOZED = "alarm"  # pool of the events of snoozes; their row is the id of the alarm
 __all__ = ["Alarm", "AlarmKind", "Thresholds", "alarms", "alarms_of", "evaluate"]
 
 BROKEN = f"{CheckerBroken.__name__}: "  # prefix of a check's result when its checker is to blame
@@ -226,10 +228,6 @@ def _of_leaks(label: str, count: int) -> Alarm:
         count,
     )
     return Alarm(AlarmKind.LEAKED, label, text % {"count": count, "pool": label})
-
-
-HOUR = 3_600.0  # seconds
-SNOOZED = "alarm"  # of these events; ``row`` is the id of the alarm
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Resources and events as flat records for spreadsheets, scripts and imports, read in chunks."""
+"""Resources and events as flat records for spreadsheets, scripts and imports, read in chunks.
+
+Text that a spreadsheet would execute as a formula is escaped, whichever character the spreadsheet splits at.
+"""
 
 import re
 from collections.abc import Iterator

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from resourcepool.status import databases, elections, jobs
+from resourcepool.status import elections
+from resourcepool.status.internals import DATABASES, JOBS
 from resourcepool.status.locks import channels, summary as locks
 from resourcepool.status.queues import system as queues
 from resourcepool.status.system import NamedSystem, System
 from resourcepool.status.work import dispensers, streams, timers
 
-_ours = (streams, dispensers, timers, channels, elections, queues, jobs, locks, databases)
-_systems: list[System] = [module.SYSTEM for module in _ours]
+_named = (streams, dispensers, timers, channels, elections)
+_systems: list[System] = [*(one.SYSTEM for one in _named), queues.SYSTEM, JOBS, locks.SYSTEM, DATABASES]
 
 
 def systems() -> Sequence[System]:

@@ -12,8 +12,7 @@ from django.db.models import CharField, IntegerField, Q
 from resourcepool.proxies.fields import BadField
 from resourcepool.proxies.formats import address
 from resourcepool.resources.registry import all_resources
-from resourcepool.resources.selectors import selectable
-from resourcepool.resources.tags import TagsField
+from resourcepool.resources.selectors import TagsField, selectable
 from resourcepool.status.resources.holders import host_and_pid
 from resourcepool.status.snapshots import fetch_all, read_each
 from resourcepool.waiting.models import Ticket

@@ -17,6 +17,7 @@ from resourcepool.status.status_reader import StatusReader
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, gettext_lazy as _
 
+SEPARATOR = ", "
 RESOURCES = _("Resources")
 WORK = _("Work")
 QUEUES = _("Queues")
@@ -211,7 +212,6 @@ def number(count: float) -> str:
     return number_format(count, 0, use_l10n=True, force_grouping=True)
 
 
-SEPARATOR = ", "
 WRITE: Mapping[Unit, Callable[[Any], object]] = {
     Unit.TEXT: lambda text: text or "-",
     Unit.SECONDS: lambda seconds: "" if seconds is None else duration(seconds),

@@ -12,15 +12,15 @@ from django.utils import translation
 
 from resourcepool.db.dialect import MicrosUntil, read_clock
 from resourcepool.db.retry import retrying
+from resourcepool.elections.election import Term
 from resourcepool.elections.models import election_models
-from resourcepool.elections.term import Term
 from resourcepool.events import joined, sentence_for
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.health_checks.check import CheckOptions, CheckResult, Tally, check
 from resourcepool.health_checks.checker import check_settings_of
-from resourcepool.history.durations import expired_durations
 from resourcepool.history.models import Event, Sample
 from resourcepool.history.recorder import recorder
+from resourcepool.history.writer import expired_durations
 from resourcepool.jobs import CHECK, PRUNE, STATISTICS, SWEEP, Job, run
 from resourcepool.leases import verbs
 from resourcepool.resources.models import AbstractResource

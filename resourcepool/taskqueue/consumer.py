@@ -11,8 +11,7 @@ from django.utils import translation
 from resourcepool import hints, options
 from resourcepool.db.retry import retrying
 from resourcepool.db.timeouts import statement_timeout
-from resourcepool.elections.election import Election
-from resourcepool.elections.term import Term
+from resourcepool.elections.election import Election, Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.options import Seconds
 from resourcepool.taskqueue.abstract import existing_names, tasks_text

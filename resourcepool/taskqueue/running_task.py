@@ -18,7 +18,7 @@ from resourcepool.db import dialect
 from resourcepool.db.dialect import ErrorKind
 from resourcepool.db.open_transaction import guard_transaction
 from resourcepool.db.retry import retrying
-from resourcepool.elections.term import Term
+from resourcepool.elections.election import Term
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases.lease import Lease

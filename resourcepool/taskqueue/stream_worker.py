@@ -15,7 +15,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
 from resourcepool.db.threads.wakeup import Wakeup
 from resourcepool.db.timeouts import statement_timeout
-from resourcepool.elections.term import Term
+from resourcepool.elections.election import Term
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import EventKind, RowEvent, emit

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import path
 
 from resourcepool.admin import ResourceAdmin
-from resourcepool.encryption.form_field import SecretField, SecretInput
+from resourcepool.encryption.field import SecretField, SecretInput
 from tests.app.models import Device, Login
 from tests.app.rows import columns, new
 

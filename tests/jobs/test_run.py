@@ -15,7 +15,7 @@ from resourcepool.health_checks.check import CheckAction, CheckResult, Tally
 from resourcepool.health_checks.lease import SKIP_REASONS
 from resourcepool.jobs import MAX_RESULT, run
 from resourcepool.models import Job
-from resourcepool.status.jobs import jobs
+from resourcepool.status.internals import jobs
 from tests.app.rows import change, columns, steal
 from tests.eventually import InBackground
 

@@ -12,7 +12,7 @@ from resourcepool.db.dialect import DbNow
 from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Dispenser, Job, Proxy, Stream, Task, Topic
 from resourcepool.signals import EventKind, RowEvent
-from resourcepool.status.jobs import jobs
+from resourcepool.status.internals import jobs
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.pages import page_of_work
 from resourcepool.status.work.streams import STREAMS

@@ -15,7 +15,7 @@ from resourcepool.models import Proxy, Stream, Task
 from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
 from resourcepool.status.alarms import Alarm, AlarmKind, Thresholds, alarms, evaluate
-from resourcepool.status.jobs import JobStatus
+from resourcepool.status.internals import JobStatus
 from resourcepool.status.resources.pools import PoolStatus
 from resourcepool.status.times import duration
 from resourcepool.sweeps.sweep import sweep

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from resourcepool.db.dialect import private_connection
-from resourcepool.status.databases import DatabaseStatus, database_alarms, databases
+from resourcepool.status.internals import DatabaseStatus, database_alarms, databases
 
 
 @pytest.mark.parametrize(

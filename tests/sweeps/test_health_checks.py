@@ -10,7 +10,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.health_checks.check import CheckOptions
 from resourcepool.models import Proxy
-from resourcepool.status.jobs import jobs
+from resourcepool.status.internals import jobs
 from resourcepool.sweeps.schedule import desired_entries
 from resourcepool.sweeps.sweep import check_health, check_pool
 from tests.app.rows import change, columns, new, several

@@ -23,6 +23,8 @@ from resourcepool.status.queues.system import queue_group_badge
 from resourcepool.status.times import format_datetime
 from resourcepool.translation import gettext, gettext_lazy as _
 
+SETTINGS = ("strategy", "heartbeat_every", "judge_dead_after", "reload_every", "handover_timeout")
+
 
 class PerQueueGroupAdminMixin(OperationsAdminMixin):
     """An admin whose operations run once per queue group, each on all of its chosen rows or on none."""
@@ -35,9 +37,6 @@ class PerQueueGroupAdminMixin(OperationsAdminMixin):
 
     def logged_values(self, entered: dict[str, Any]) -> str:
         return ""
-
-
-SETTINGS = ("strategy", "heartbeat_every", "judge_dead_after", "reload_every", "handover_timeout")
 
 
 class QueueGroupForm(ModelForm):

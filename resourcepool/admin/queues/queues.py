@@ -1,4 +1,4 @@
-"""Queues in the admin: the owner and the requester of each. Changes go through a plan, never past a working server."""
+"""Queues in the admin, and the form for adding some. Changes go through a plan, never past a working server."""
 
 from typing import Any
 

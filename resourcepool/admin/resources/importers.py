@@ -77,14 +77,8 @@ class RowImporter:
             raise ImportRefused(_("not UTF-8 text; save the file as UTF-8")) from None
         plan = make_row_plan(self.model, text, update=options["update"])
         counts = plan.counts
-        values = {
-            "total": len(plan.rows),
-            NEW: counts[NEW],
-            CHANGED: counts[CHANGED],
-            UNCHANGED: counts[UNCHANGED],
-        }
         sentences = [
-            _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % values
+            _numbers(total=len(plan.rows), **{name: counts[name] for name in (NEW, CHANGED, UNCHANGED)})
         ]
         if counts[WRONG]:
             sentences.append(
@@ -129,6 +123,10 @@ class ProxyImporter(RowImporter):
         )
 
 
+def _numbers(**counts: int) -> str:
+    return _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % counts
+
+
 def _wrong(count: int) -> str:
     text = _("%d wrong: correct them, or skip them. Nothing can be imported yet.")
     return text % count
@@ -146,6 +144,5 @@ def error_lines(error: ResourcePoolError) -> list[str]:
 def sentences(result: ImportResult, *, sync: bool) -> list[str]:
     """Return the result or plan of an import of proxies in sentences."""
     counts = {name: getattr(result, name) for name in ("total", "new", "changed", "unchanged")}
-    summary = _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % counts
     retired = [str(RETIRED % result.retired)] if result.retired else []
-    return [summary, *retired, *notes(result, sync=sync)]
+    return [_numbers(**counts), *retired, *notes(result, sync=sync)]

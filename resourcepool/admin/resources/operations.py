@@ -1,4 +1,7 @@
-"""Operations on resources: the confirmation page and the messages afterwards."""
+"""Operations on resources, and their deletion.
+
+Messages and log entries follow a deletion, because only then the result is known.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,6 +30,7 @@ from resourcepool.resources.registry import all_resources
 from resourcepool.resources.state import Status, state_of
 from resourcepool.translation import gettext as _, ngettext
 
+DELETED_AT_ONCE = 500  # rows that a queryset deletes in one transaction
 MAX_GRANTS = 200  # listed one by one in the form
 CHUNK = 500  # rows that a queryset changes in one transaction
 
@@ -107,9 +111,6 @@ class ResourceOperationsMixin(OperationsAdminMixin):
     def state(self, resource: Any) -> str:
         """Return the state of ``resource`` as a badge."""
         raise NotImplementedError
-
-
-DELETED_AT_ONCE = 500  # rows that a queryset deletes in one transaction
 
 
 class DeletionMixin(OperationsAdminMixin):

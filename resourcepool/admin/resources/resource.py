@@ -1,4 +1,7 @@
-"""Resources in the admin: holder, state and expiry. A running lease cannot be edited here, only revoked."""
+"""Resources and proxies in the admin: holder, state and expiry.
+
+A running lease cannot be edited here, only revoked. Passwords can be entered but are never shown.
+"""
 
 from typing import Any, ClassVar
 
@@ -26,8 +29,8 @@ from resourcepool.history.leaks import leak_events
 from resourcepool.proxies import fields
 from resourcepool.proxies.fields import IDENTITY, BadField
 from resourcepool.proxies.models import Proxy
+from resourcepool.resources.selectors import parse_tags
 from resourcepool.resources.state import State, Status, Verdict, state_of
-from resourcepool.resources.tags import parse_tags
 from resourcepool.status.resources.holders import on_host
 from resourcepool.status.resources.pools import in_state
 from resourcepool.status.search import named

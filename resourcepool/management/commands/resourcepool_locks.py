@@ -28,6 +28,8 @@ from resourcepool.status.locks.summary import before_text, held_by, processes
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
+HOLDER = 26  # characters of a holder in a table
+
 
 class Command(CommandGroup):
     about = gettext_lazy(
@@ -160,9 +162,6 @@ def _list(options: Options) -> Report:
 def _cycles(_options: Options) -> Report:
     found = cycles()
     return {"cycles": found}, cycles_as_text(found)
-
-
-HOLDER = 26  # characters
 
 
 def _held(one: LockStatus) -> str:

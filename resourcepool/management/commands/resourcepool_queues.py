@@ -51,24 +51,12 @@ from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 MAX_QUEUES_ON_MAP = 2_000
 MAX_MOVES = 1_000
 MODELS: dict[str, Any] = {"queue": Queue, "server": Server, "": QueueGroup}
-# Intervals of a new queue group: setting: (option, help).
+# Intervals of a new queue group: {setting: option}.
 SPANS = {
-    "heartbeat_every": (
-        "--heartbeat",
-        gettext_lazy("with --new: how often a server sends a heartbeat, e.g. 1s"),
-    ),
-    "judge_dead_after": (
-        "--judge-dead",
-        gettext_lazy("with --new: time without a heartbeat before a server loses its queues"),
-    ),
-    "reload_every": (
-        "--reload",
-        gettext_lazy("with --new: minimum time between two checks for changes by one server"),
-    ),
-    "handover_timeout": (
-        "--handover-timeout",
-        gettext_lazy("with --new: how long a server may keep working on a queue that is being handed over"),
-    ),
+    "heartbeat_every": "--heartbeat",
+    "judge_dead_after": "--judge-dead",
+    "reload_every": "--reload",
+    "handover_timeout": "--handover-timeout",
 }
 
 
@@ -80,7 +68,7 @@ class Command(CommandGroup):
         "manage.py resourcepool_queues show orders\n"
         "manage.py resourcepool_queues show orders 7 8\n"
         "manage.py resourcepool_queues plan orders --without web-3 --with web-4:2\n"
-        "manage.py resourcepool_queues add orders 0..63 --new --grace 2m\n"
+        "manage.py resourcepool_queues add orders 0..63 --new --handover-timeout 2m\n"
         "manage.py resourcepool_queues pin orders 7 8 --to web-3\n"
         "manage.py resourcepool_queues drain orders 'web-3 #17'\n"
         "manage.py resourcepool_queues pause orders"
@@ -99,9 +87,7 @@ class Command(CommandGroup):
         label = _("only servers with this label get the queues; repeat to require several labels")
         columns = [arg("--parameter", parameter, default=""), repeatable("--label", label, "KEY=VALUE")]
         new = [flag("--new", _("create the queue group, too"))]
-        new += [
-            arg(option, about, dest=key, type=span, metavar="SPAN") for key, (option, about) in SPANS.items()
-        ]
+        new += [_span(setting, option) for setting, option in SPANS.items()]
         new += [arg("--strategy", _("with --new: how queues are assigned"), choices=list(STRATEGIES))]
         yield changes(
             "add", _("adds queues; with --new, the queue group, too"), self.add, queues, *columns, *new
@@ -213,6 +199,11 @@ def _rows(queue_group: str, kind: str, names: list[str], using: str) -> list[Any
     return [row]
 
 
+def _span(setting: str, option: str) -> Argument:
+    about: Any = QueueGroup._meta.get_field(setting)
+    return arg(option, _("with --new: %s") % about.help_text, dest=setting, type=span, metavar="SPAN")
+
+
 def _of_type(**more_options: Any) -> Argument:
     return arg("queue_group", _("the name of the queue group"), metavar="QUEUE_GROUP", **more_options)
 
@@ -288,4 +279,4 @@ def _member(number: int, word: str, labels: dict[str, str]) -> Member:
 
 
 def _option(setting: str) -> str:
-    return SPANS[setting][0] if setting in SPANS else f"--{setting}" if setting == "strategy" else setting
+    return SPANS.get(setting, f"--{setting}" if setting == "strategy" else setting)

@@ -12,12 +12,13 @@ from resourcepool.management.layout import Column, Folded, counts, more_rows_not
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.alarms import alarms_of, read_systems
-from resourcepool.status.jobs import JobStatus, jobs
+from resourcepool.status.internals import JobStatus, jobs
 from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.translation import gettext, gettext_lazy as _
 
+MAX_ALARM = 2_000  # characters
 Leases = list[tuple[list[ActiveLease], int]]
 
 
@@ -78,7 +79,6 @@ def _leases(models: list[Any], *, holder: str, host: str, limit: int, **_options
     ]
 
 
-MAX_ALARM = 2_000  # characters
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)
 IF_ANY = (State.RESERVED, State.RETIRED)
 SHORT_LABELS = {State.COOLING: _("cooling"), State.OUT: _("out")}  # as headings

@@ -1,4 +1,4 @@
-"""A summary of all locks: holders, longest waits and wait cycles; and their alarms."""
+"""A summary of all locks (holders, longest waits, wait cycles) and their alarms; the locks that a process holds."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -22,6 +22,7 @@ from resourcepool.status.system import LOCKS, System, gauge
 from resourcepool.status.times import ago, duration
 from resourcepool.translation import gettext as _, ngettext
 
+MAX_NAMES_PER_KIND = 1_000
 MAX_HOLDERS_COUNTED = 10_000  # per kind
 MAX_NAMES_SHOWN = 20
 MAX_HOLDERS_SHOWN = 3
@@ -158,9 +159,6 @@ SYSTEM = LocksSystem(
     subject=ABOUT_LOCKS,
     alarm_operations=dict.fromkeys((AlarmKind.DEADLOCK, AlarmKind.LOCK_WAIT), ("revoke", "revoke-holder")),
 )
-
-
-MAX_NAMES_PER_KIND = 1_000
 
 
 @dataclass(frozen=True, slots=True)

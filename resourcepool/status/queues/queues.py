@@ -1,4 +1,4 @@
-"""The status of the queues of a queue group: in detail, or as cells of a map."""
+"""The status of the queues of a queue group, in detail or as cells of a map; their latest moves."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,10 @@ from resourcepool.status.snapshots import Since, fetch_all
 from resourcepool.text import printable
 from resourcepool.translation import gettext as _
 
+NEWEST = 10_000  # moves that are read, as many as a plan for the largest queue group has
+MAX_GROUPS = 1_000
+MOVE_COLUMNS = ("queue_group", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason")
+GROUP_BY = ("queue_group", "generation", "what", "from_server", "to_server", "reason")
 COLUMNS = ("pk", "queue_id", "parameter", "fence", "pin", "labels", "is_retiring")
 
 
@@ -133,12 +137,6 @@ def _status(names: Mapping[int, str], alive: Mapping[int, PossibleOwner], **row:
 
 def _name(pk: int | None, names: Mapping[int, str]) -> str:
     return "" if pk is None else names.get(pk, f"#{pk}")
-
-
-NEWEST = 10_000  # moves that are read, as many as a plan for the largest queue group has
-MAX_GROUPS = 1_000
-MOVE_COLUMNS = ("queue_group", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason")
-GROUP_BY = ("queue_group", "generation", "what", "from_server", "to_server", "reason")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
 from resourcepool.translation import gettext, gettext_lazy as _
 
+MAX_LISTED = 200
+
 
 def recurrence(text: str) -> str:
     """Return a schedule as text: "every 5 min", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
@@ -32,9 +34,6 @@ def recurrence(text: str) -> str:
     if isinstance(schedule, Every):
         return gettext("every %s") % exact_duration(schedule.seconds)
     return f"{schedule.fields} ({schedule.tz})" if isinstance(schedule, Cron) else ""
-
-
-MAX_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""How many sessions are left on the database servers: a process without one can do nothing."""
+"""The periodic jobs, with their last runs; and the sessions left on the database servers.
+
+A process without a session can do nothing.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +12,55 @@ from django.db import connections, router
 from resourcepool.db.inspection import inspector
 from resourcepool.db.retry import retrying
 from resourcepool.jobs import Job
+from resourcepool.leases import verbs
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.alarm import ABOUT_DATABASES, Alarm, AlarmKind
+from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.system import System, gauge
 from resourcepool.translation import gettext as _
 
 FEW = 0.1  # of the sessions that a server allows
+MAX_JOBS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """One periodic job; times in seconds.
+
+    Attributes:
+        done: since its last success; None: never.
+        failed: since its last failure; None: it never failed, or has succeeded since.
+        result: of the last run, in one line.
+        holder: the process that runs it now; "": none.
+    """
+
+    name: str
+    done: float | None
+    failed: float | None
+    result: str
+    holder: str
+
+
+def jobs() -> dict[str, JobStatus]:
+    """Return {name: status of the job}."""
+    rows = verbs.rows_of(connections[router.db_for_write(Job)], Job).order_by("name")
+    rows = rows.annotate(left=Until("busy_before"), done=Since("done_at"), failed=Since("failed_at"))
+    return {
+        row.name: JobStatus(row.name, row.done, row.failed, row.result, row.holder if row.left > 0 else "")
+        for row in fetch_all(rows[:MAX_JOBS])
+    }
+
+
+JOBS = System(
+    name="jobs",
+    word="periodic_job",  # Prometheus sets a label ``job`` itself
+    viewed=(Job,),
+    read=lambda: jobs().values(),
+    figures=(
+        gauge("success_age_seconds", "Time since the last success.", "done"),
+        gauge("failed", "Whether the job has failed since then.", lambda one: one.failed is not None),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +119,7 @@ class DatabasesSystem(System):
         return None, {}
 
 
-SYSTEM = DatabasesSystem(
+DATABASES = DatabasesSystem(
     name="databases",
     word="database",
     viewed=(Job,),
