@@ -178,7 +178,7 @@ def audited(model: Model) -> Iterator[None]:
         cursor.execute("CREATE TABLE audit (number integer AUTO_INCREMENT PRIMARY KEY, was integer)")
         cursor.execute(
             f"CREATE TRIGGER audited AFTER UPDATE ON {table} FOR EACH ROW INSERT INTO audit (was) VALUES (1)"
-        )  # noqa: S608
+        )
     try:
         yield
     finally:
