@@ -188,6 +188,7 @@ IN_TURN = (
     "tests/management/test_work_lists.py",  # moments of the server, collations in pages
     "tests/status/queues/test_stuck.py",  # intervals
     "tests/status/queues/test_queue_groups.py",  # aggregates
+    "tests/history/test_locks.py::TestStatus",  # aggregates, moments of the server
     "tests/history/test_recorder.py",  # inserts by a thread of its own
     "tests/sweeps/test_gone_servers.py",  # locks
     "tests/sweeps/test_locked_rows.py",  # locks

@@ -14,6 +14,7 @@ from django.urls import NoReverseMatch, reverse
 
 from resourcepool.history.models import Event
 from resourcepool.jobs import Job
+from resourcepool.locks.models import Barrier
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
 from resourcepool.status.alarm import Alarm, AlarmKind
@@ -101,7 +102,7 @@ class Links:
         """Read these rows (model, key) as their pages read them, in one query per model, for ``on_row``."""
         keys: dict[Any, set[Any]] = defaultdict(set)
         for model, key in rows:
-            keys[model].add(key)
+            keys[model].add(_row_key(model, key))
         for model, some in keys.items():
             if self.can_view(model):
                 found = self._site.get_model_admin(model).get_queryset(self._request).filter(pk__in=some)
@@ -112,7 +113,7 @@ class Links:
 
         The row must have been read by ``load``; none changes a row that no longer exists.
         """
-        row = self._rows.get((model, str(key)))
+        row = self._rows.get((model, str(_row_key(model, key))))
         return [] if row is None else self._buttons(row, names)
 
     def _buttons(self, row: Any, names: Iterable[str]) -> list[Button]:
@@ -135,7 +136,7 @@ class Links:
         """Return the row, as its page reads it; None: the user may not see it, or it does not exist."""
         if not self.can_view(model):
             return None
-        return self._site.get_model_admin(model).get_object(self._request, key)
+        return self._site.get_model_admin(model).get_object(self._request, _row_key(model, key))
 
     def _on_list(self, model: Any, filters: dict[str, str], names: Iterable[str]) -> list[Button]:
         url = self.changelist(model, **filters)
@@ -156,6 +157,11 @@ class Links:
         """Return whether this admin site has pages of ``model`` that the user may view."""
         site = self._site
         return site.is_registered(model) and site.get_model_admin(model).has_view_permission(self._request)
+
+
+def _row_key(model: Any, key: Any) -> Any:
+    """Return the primary key of the row that the page ``key`` shows; the page of a barrier has its name."""
+    return Barrier.own_key(key) if model is Barrier else key
 
 
 def system_of(alarm: Alarm) -> System | None:

@@ -53,6 +53,10 @@ class RWPermits(Permits):
         is held.
         """
         until = monotonic() + wait
+        if (
+            hold.leases
+        ):  # a reader's request for more than there are would wait forever: its own permit is not free
+            await mode.call(lambda: self._count_rows(self._connection))
         while True:
             count = counted.get(self.key, self.permits) - len(hold.leases)
             request = self._request(max(0.0, until - monotonic()), hold, count, priority)

@@ -1,5 +1,6 @@
 """The page of all waiters."""
 
+import re
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from resourcepool.status import waiting
 from tests.app.models import Device
 from tests.app.rows import hold, new
 from tests.dashboard.test_views import HOSTILE, client_with, text_of
-from tests.status.locks.conftest import A, B, lock, waits
+from tests.status.locks.conftest import A, B, lock, stands, waits
 from tests.waiting.threads import ticket
 
 WAITING = "/admin/resourcepool/dashboard/waiting/"
@@ -44,6 +45,15 @@ def test_a_waiter_for_a_lock_has_the_operations_on_it_beside_it() -> None:
     assert 'href="/admin/resourcepool/lock/orders/change/"' in text
     assert "/admin/resourcepool/lock/orders/operate/revoke/" in text
     assert "/operate/" not in text_of(reader(), WAITING)
+
+
+def test_a_barrier_can_be_removed_there() -> None:
+    stands("import done", A)
+    waits("barrier", "import done", B)
+    client = client_with(is_superuser=True)
+    for address in (WAITING, "/admin/resourcepool/dashboard/search/?q=import done"):
+        (url,) = re.findall(r'href="([^"]+/barrier/[^"]+/operate/remove/[^"]*)"', text_of(client, address))
+        assert "Remove (and release its waiters)" in text_of(client, url)
 
 
 def reader() -> Client:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 DEADLINE = float(os.environ.get("DOCS_DEADLINE", "120"))  # seconds; for what hangs, not for what is slow
 PAUSE = 0.5  # seconds between two tries of a command, for each is a new process
-DONE = "the-command-has-ended"
+DONE, HERE = "the-command-has-ended", "the-folder-is"
 # What the tests have instead: their own environment, and the wheel on its path.
 SKIPPED = re.compile(
     r"^(python3? -m venv|\. \S*/activate|source \S*/activate|pip install|python -m pip install)\b"
@@ -147,9 +147,10 @@ class Terminal:
 
     def _cwd(self) -> Path:
         start = len(self.shell.printed)
-        self.shell.type(f"pwd; echo {DONE} 0\n")
+        self.shell.type(f"echo {HERE} $PWD; echo {DONE} 0\n")
         self.shell.ended(start)
-        return Path(self.shell.printed[start:].splitlines()[0])
+        # Not the first line: what runs in the other terminal prints, too.
+        return Path(self.shell.wait_for(rf"{HERE} (/.*)\n", start)[1])
 
     def write(self, path: str, text: str, *, is_appended: bool) -> None:
         """Save a file."""

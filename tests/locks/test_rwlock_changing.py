@@ -113,6 +113,16 @@ class TestUpgrading:
             assert RWLock("catalogue", readers=7).upgrade() is not None
             assert not can_read()
 
+    @pytest.mark.parametrize(("before", "now"), [(2, 1), (3, 2), (1, 3)])
+    def test_a_name_that_was_made_again_has_another_number_of_permits(self, before: int, now: int) -> None:
+        RWLock("again", readers=before).write().acquire().release()
+        RWLockPermit.objects.all().delete()
+        changed = RWLock("again", readers=now)
+        with changed.read():
+            held = changed.upgrade(blocking=False)
+            assert held is not None
+            assert len(held.leases) == RWLockPermit.objects.count() == now
+
     def test_it_waits_for_other_readers_and_for_no_new_ones(self) -> None:
         other = InBackgroundReader()
         with lock().read() as held:

@@ -49,9 +49,16 @@ def test_a_reader_that_waits_to_write_does_not_write_with_a_permit_that_it_has_l
 
 
 def test_a_reader_whose_permits_are_all_taken_away_does_not_write_while_it_waits() -> None:
-    other = InBackgroundReader()
+    with lock().read():
+        pass
+    others = permits().exclude(pk=RWLockPermit.key_of("catalogue", 0))
+    others.update(in_service=False)
     side = lock().read()
-    held: Any = side.acquire()
+    held: Any = (
+        side.acquire()
+    )  # with the first permit, which is revoked first; after the others' it may write until then
+    others.update(in_service=True)
+    other = InBackgroundReader()
 
     def revoke_all() -> None:
         eventually(Ticket.objects.waiting().exists)

@@ -85,7 +85,7 @@ def _query(session: Any, text: bytes) -> None:
         if error.args[:1] != (OUT_OF_SYNC,):
             raise
         _discard_unread(session)
-        session.query(text)
+        session.query(text)  # safe to repeat: the first one was not sent
 
 
 def _discard_unread(session: Any) -> None:

@@ -229,6 +229,19 @@ def row_count(cursor: Any) -> int:
     return int(cursor.rowcount)
 
 
+def run_for_number(
+    connection: BaseDatabaseWrapper,
+    sql: str,
+    params: Sequence[Any] | Mapping[str, Any],
+    read: Callable[[Any], int | None],
+) -> int | None:
+    """``run`` a statement that returns a fence or a key, which is never 0."""
+    number = run(connection, sql, params, read)
+    if number == 0:  # MariaDB and MySQL do not send it if the table has a trigger
+        ((number,),) = run(connection, "SELECT LAST_INSERT_ID()", (), all_rows)
+    return number
+
+
 def _new_session(connection: BaseDatabaseWrapper) -> Session:
     """Return the session of this MySQL connection, after it was opened; cached, because making one takes time."""
     can_prepare = not connection.queries_logged and of(connection).can_prepare(connection)
