@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import setting
 from resourcepool.db.dialect.connections import close_quietly
-from resourcepool.db.dialect.driver import OUT_OF_SYNC, Reply, is_plain, send
+from resourcepool.db.dialect.driver import Reply, is_plain, send
 from resourcepool.db.dialect.supported import of
 
 Args = TypeVarTuple("Args")
@@ -161,6 +161,7 @@ ANY_ROW = Where()
 SESSION = "_resourcepool_session"  # our attributes on Django's connection objects
 CURSOR = "_resourcepool_cursor"
 LATEST = "_resourcepool_latest"  # the statement sent last
+OUT_OF_SYNC = 2014  # the MySQL driver's error code for "commands out of sync"
 
 
 def run(
