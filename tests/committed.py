@@ -11,7 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import Permission
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -52,6 +53,7 @@ from tests.app.rows import leased_models
 from tests.eventually import eventually
 
 OTHERS = (Event, Team, Queue, Move, QueueGroup, DispenserTask, Dispenser, Topic, ChannelRow, MessageRow)
+USERS = (LogEntry, User.user_permissions.through, User.groups.through, User)
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def transactional_db(
     with django_db_blocker.unblock():
         yield
         forget_everything()
-        remove_all_rows([*leased_models(), *OTHERS])
+        remove_all_rows([*leased_models(), *OTHERS, *USERS])
         connection.close_if_unusable_or_obsolete()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db import connections
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html
 
 from resourcepool.admin.base import ExactSearchMixin, ModelForm, ReadOnlyAdmin
@@ -228,10 +228,6 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
     actions = ()
     operations = by_name(REVOKE)
     time_annotations = {"micros_left": "busy_before"}
-
-    def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
-        """Confirm and run the operation, then go to the list: a revoked bucket has no page."""
-        return super().operate_view(request, object_id, name, back or self.page_url("changelist"))
 
     def load_column_values(self, rows: Any) -> None:
         buckets = list(rows)

@@ -31,7 +31,7 @@ class ConditionPanel(NamedTuple):
 
 
 def draw_locks(links: Links, visible: Set[Any]) -> Drawn | None:
-    """Return the panel of the kinds that the user may see: three queries without waiters, 22 at most."""
+    """Return the panel of the kinds that the user may see: four queries without waiters, 23 at most."""
     kinds = [kind for kind in KINDS if kind.model in visible]
     if not kinds:
         return None

@@ -39,7 +39,7 @@ class _Limits(NamedTuple):
 _limits: ContextVar[_Limits] = ContextVar("resourcepool_limits", default=_Limits())  # noqa: B039 (immutable)
 
 
-class statement_timeout:  # noqa: N801 (used like a function)
+class statement_timeout:  # noqa: N801 (used like a function; a generator would cost more for each statement)
     """Limit the attempts of statements that this thread sends in the ``with`` block.
 
     Args:

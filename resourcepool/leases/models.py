@@ -64,7 +64,7 @@ class AbstractLease(models.Model):
 
     # Column values that a claimable row has, besides a ``busy_before`` in the past.
     claimable_when: ClassVar[dict[str, bool]] = {}
-    # Whether its leases emit events (``signals``).
+    # Whether its leases emit all events (``signals``) and report leaks; named locks: see ``emits_grants``.
     emits_events: ClassVar[bool] = True
     # Whether waiters wait per name (``name_of``) instead of for the whole table; a ticket's selector is then that name.
     line_per_name: ClassVar[bool] = False

@@ -51,7 +51,7 @@ def change(
     where: Where = ANY_ROW,
     also: Mapping[str, Any] = NOTHING,
 ) -> int:
-    """Send the verb's statement for these leases, if they match ``where``, without retries; returns the changed rows.
+    """Send the verb's statement for these leases, if they match ``where``, without retries; return how many changed.
 
     Args:
         verb: "renew", "release", "hand over", "adopt", or "delete".

@@ -49,9 +49,7 @@ def claim(
         )  # retried: it may query the server's version
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
-        fence = dialect.run(connection, sql, params, read_fence)
-        if fence == 0:  # MariaDB and MySQL do not send it if the table has a trigger
-            ((fence,),) = dialect.run(connection, "SELECT LAST_INSERT_ID()", (), dialect.all_rows)
+        fence = dialect.run_for_number(connection, sql, params, read_fence)
         return None if fence is None else Grant(pk, fence, holder, sent_at)
 
     def settle() -> Grant | None:

@@ -139,7 +139,7 @@ def give_to_first(
     keys += keys[-1:] * (FIRST_TICKETS - len(keys))
     params = {"pk": key(connection, model, pk), "fence": fence, **dict(zip(TICKET_PARAMS, keys, strict=True))}
     params["granted"] = tickets.written([(pk, fence + 1)])
-    given = dialect.run(connection, sql, params, dialect.of(connection).changed_ticket)
+    given = dialect.run_for_number(connection, sql, params, dialect.of(connection).changed_ticket)
     for ticket in line:
         if ticket.pk == given:
             note_given(connection.alias, line_of(model, pk), ticket.pk, ticket.address)

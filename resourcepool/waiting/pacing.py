@@ -5,22 +5,22 @@ All times are in seconds. A *look* reads tickets, a *scan* reads free rows. Corr
 
 import math
 
-# Below each constant: what its absence costs 48 or 128 processes on 40 rows (benchmarks/LOG.md).
+# Above some: what 48 or 128 processes on 40 rows lose without it, measured in turns (benchmarks/LOG.md).
+# Without it (the first look at once): a third of the rate, and twice the processor time.
 FIRST_LOOK = 0.75  # how early the first look comes: before the expected end of the wait by 1 / ahead ** this
-# A third of the rate, and twice the processor time.
+# With 12 ms: 48 on 40 needs a fifth less processor time, 128 on 40 a tenth more.
 SHORTEST = 0.004  # between two looks
-# At 12 ms, 48 on 40 needs a fifth less processor, and 128 on 40 a tenth more.
+# With ``FAR``: nothing; but a tenth of waits that take seconds.
 NEAR = 0.01  # between two looks of the first in line, as a share of their wait so far
-# Nothing there; a tenth of a wait of seconds.
+# With ``NEAR``: 15 % of the rate, and twice the p99.
 FAR = 0.1  # the same for the others
-# As often as the first: 15 % of the rate, and twice the p99.
 LONGEST = 2.0  # between two looks
+# With 1.0: nothing; scans are for rows that expire.
 SCAN = 0.2  # between two scans, as a share of the wait so far
-# Nothing there: scans are for rows that expire.
+# Without it: half a statement more a cycle.
 EMPTY_FOR = 0.05  # how long a release trusts that there are no waiters, and a new ticket that no row is free
-# Half a statement.
+# Without it: 15 to 35 % of the rate.
 REMEMBERED = 2.0  # how long a caller that had to wait, and a release that found a waiter, are remembered
-# 15 to 35 % of the rate.
 
 FIRST_IN_LINE = 4  # tickets that count as near
 TOGETHER = 0.005  # looks that are due within this time are one statement
@@ -49,7 +49,6 @@ class Pacing:
         self._measured: tuple[int, float] | None = None
         self._mean = 0.06
         self._late = 1.0
-        self._done_at: dict[str, float] = {}
 
     # What it notes
 
@@ -105,12 +104,12 @@ class Pacing:
 
     def first_look(self, ticket: int, now: float) -> float:
         """Return the seconds until the first look of a new ticket."""
-        early = 0.0
+        expected = 0.0
         if (ahead := self.ahead(ticket, now)) is not None:
             ahead = max(1.0, ahead)
             # The estimate is less certain for near tickets.
-            early = ahead / self.per_second * (1 - ahead**-FIRST_LOOK)
-        return min(max(min(early, self._mean) * self._late, SHORTEST), LONGEST)
+            expected = ahead / self.per_second * (1 - ahead**-FIRST_LOOK)
+        return min(max(min(expected, self._mean) * self._late, SHORTEST), LONGEST)
 
     def first_scan(self, now: float) -> float:
         """Return the seconds from the first look to the second scan; the first one comes with the ticket."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.conf import ticket_ttl
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import Model
 from resourcepool.waiting import assignment, tickets
@@ -26,7 +27,11 @@ def scan(connection: BaseDatabaseWrapper, waiters: Sequence[Waiter], now: float)
 
 
 def _assign(connection: BaseDatabaseWrapper, model: Model, mine: list[Waiter], now: float) -> float:
-    """Assign free rows, unless waiters of other processes are nearer; return the seconds until the next scan."""
+    """Assign free rows; return the seconds until the next scan.
+
+    Only the nearest waiters scan at the moment when a lease may expire. The others scan now and then, because the
+    nearest may be dead.
+    """
     waited = max(now - waiter.began for waiter in mine)
     soonest, has_waited_long = scan_pause(waited), waited > WAITED_LONG
     for selector in {waiter.request.selector for waiter in mine}:
@@ -36,17 +41,18 @@ def _assign(connection: BaseDatabaseWrapper, model: Model, mine: list[Waiter], n
             assignment.reclaim_from_later(connection, model, selector)
             for waiter in alike:
                 _refuse_impossible(connection, waiter)  # the number of rows may have changed meanwhile
+        on_time = True
         if has_waited_long or not alike[0].pacing.is_moving(now):
-            is_any_near = _is_any_near(connection, model, selector, alike)
-            if has_waited_long and not is_any_near:
-                continue
+            on_time = _is_any_near(connection, model, selector, alike) or not has_waited_long
         seen, _ = assignment.assign_free_rows(connection, model, selector, FIRST_TICKETS + demand)
-        if seen.next_in is not None:
+        if seen.next_in is not None and on_time:
             soonest = min(soonest, max(seen.next_in, TOGETHER))
-        if not seen.free:
+        if seen.free:
+            soonest = min(soonest, ticket_ttl())  # a row given to a dead waiter is free then
+        elif on_time:
             assignment.return_due_rows(model, connection.alias)
-        if not seen.free and seen.next_in is None and model.line_per_name:
-            _refuse_impossible(connection, alike[0])
+            if seen.next_in is None and model.line_per_name:
+                _refuse_impossible(connection, alike[0])
     return soonest
 
 

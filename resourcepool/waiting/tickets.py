@@ -174,9 +174,9 @@ def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Ticke
     rows = fetch_rows(connection, f"{of(connection).look}({_marks(pks)})", pks)
     return {
         pk: TicketState(
-            fence, _pairs(granted if collected == "[]" else collected), bool(waits), micros / 1_000_000
+            fence, _pairs(granted if collected == "[]" else collected), bool(waits), left_us / 1_000_000
         )
-        for pk, fence, granted, collected, waits, micros in rows
+        for pk, fence, granted, collected, waits, left_us in rows
     }
 
 
@@ -225,7 +225,7 @@ def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
     _change(connection, of(connection).remove, [], pks)
 
 
-def expired_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) -> list[int]:
+def expired_for(connection: BaseDatabaseWrapper, model: Model, seconds: float) -> list[int]:
     """Return the tickets for rows of ``model`` that expired more than ``seconds`` ago."""
     expired = (
         Ticket.objects.using(connection.alias).for_rows_of(model).filter(busy_before__lt=DbLater(-seconds))

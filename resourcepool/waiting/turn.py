@@ -39,7 +39,7 @@ class Turns:
     """The waiters of this process on one database, and what a turn does for them. One thread at a time takes turns.
 
     Attributes:
-        waiters: all of them; only the thread that takes turns removes one.
+        waiters: all of them. Other threads add and remove some at any moment, so iterate over a copy.
         used: tickets of served waiters, which are removed together.
     """
 
@@ -58,7 +58,7 @@ class Turns:
             hints.expect(self.using, ticket.pk, partial(self._notice, ticket.pk))
 
     def _notice(self, ticket: int) -> None:
-        self._noticed[ticket] = object()
+        self._noticed[ticket] = object()  # a new one each time: a turn keeps a notice that arrives meanwhile
         self._wake()
 
     @property
@@ -148,10 +148,10 @@ class Turns:
     def _finish_fifo_once(self) -> None:
         """Finish ``fifo_once`` waiters: served with nothing if the ticket is gone, timed out if the DELETE succeeds."""
         for waiter in [waiter for waiter in list(self.waiters) if waiter.request.fifo_once]:
-            if waiter.ticket is None:
-                waiter.outcome.serve([])  # a row may have passed it over
+            if (ticket := waiter.ticket) is None:
+                waiter.outcome.serve([])  # its ticket expired, so a row may have passed it over
                 self.waiters.pop(waiter, None)
-            elif waiter.is_late and tickets.leave(self._connection, [waiter.ticket.pk]):
+            elif waiter.is_late and tickets.leave(self._connection, [ticket.pk]):
                 waiter.clear_ticket()
                 waiter.outcome.cancel()
                 self.waiters.pop(waiter, None)
@@ -159,7 +159,7 @@ class Turns:
                 waiter.next_look = 0.0  # it has been given a row
 
     def _renew(self, waiters: Sequence[Waiter], now: float) -> None:
-        """Renew all tickets in one statement if one is due; who still waits then need not be looked at."""
+        """Renew all tickets in one statement if one is due; if all still wait, that counts as a look."""
         if soonest(waiters, RENEW_AT) > now:
             return
         pks = [ticket.pk for waiter in waiters if (ticket := waiter.ticket)]
@@ -168,7 +168,7 @@ class Turns:
             if waiter.holds:
                 verbs.renew(self._connection, waiter.model, waiter.holds, ticket_ttl())
             waiter.renew_at = now + ticket_ttl() / 3
-            if all_wait and not waiter.request.count > 1:
+            if all_wait and waiter.request.count == 1:
                 waiter.set_next_look(now)
 
     # Looks at tickets
@@ -212,7 +212,7 @@ class Turns:
         for model in models:
             if now > self._pruned_at.get(model, -math.inf) + PRUNE_EVERY:
                 self._pruned_at[model] = now
-                if expired := tickets.expired_since(self._connection, model, PRUNE_EVERY):
+                if expired := tickets.expired_for(self._connection, model, PRUNE_EVERY):
                     tickets.remove(self._connection, expired)
 
 
@@ -281,7 +281,7 @@ def _grants(
     return [Grant(pk, fence, waiter.holder, now) for pk, fence in rows]
 
 
-def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: float) -> Sequence[Waiter]:
+def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], until: float) -> Sequence[Waiter]:
     """Return the waiters to look at: the first of each line, and those that are due or noticed.
 
     Lines per name are served strictly in order: there, only the first are looked at.
@@ -292,7 +292,7 @@ def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: f
     for waiter in sorted(waiters, key=PLACE):
         if (ticket := waiter.ticket) is None:
             continue  # it has just joined
-        is_due = waiter.next_look <= due_until or ticket.pk in noticed
+        is_due = waiter.next_look <= until or ticket.pk in noticed
         if seen[waiter.line] < FIRST_IN_LINE or (is_due and not waiter.model.line_per_name):
             chosen.append(waiter)
         seen[waiter.line] += 1

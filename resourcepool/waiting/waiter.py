@@ -36,7 +36,8 @@ class Waiter:
         line, pacing: the name of its line, and what this process knows of it.
         holds: its rows so far, if it requests several.
         db_error: the error of the last statement for it, if that failed.
-        is_late: its time is up; the database decides whether it was served first.
+        began: when the request began, by this process's clock.
+        is_late: only of ``fifo_once``: its time is up, and the database decides whether it was served first.
         keeps_session: its thread's session was open before, so it stays open.
         is_near: it is among the first in line: by the estimate when it took its ticket, or by the last scan.
     """
@@ -147,8 +148,9 @@ class Waiter:
         except Exception as error:  # noqa: BLE001 (for example, no more threads: raised in the caller)
             self.outcome.fail(error)
             return
-        except BaseException:  # a signal handler's, for the thread that polls: this waiter takes another ticket
-            self.clear_ticket()  # because its rows were released
+        except BaseException:
+            # A signal handler's, in the thread that polls. The rows were released, so this waiter takes another ticket.
+            self.clear_ticket()
             raise
         if not self.outcome.serve(leases):
             if self.outcome.leases:

@@ -11,8 +11,9 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Event, Proxy, Stream, Task, Ticket
 from resourcepool.signals import EventKind
+from tests.committed import *  # noqa: F403 (fixtures)
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)  # a pool without a table ends a transaction
 FEW, MANY = 30, 1_000  # few, but more than the dashboard shows of each: then it counts the others
 HELD = {"busy_before": DbLater(600), "fence": 7}
 

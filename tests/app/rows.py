@@ -1,8 +1,9 @@
 """Creates, reads and changes rows of leased models, and lets time pass for them."""
 
+import contextlib
 import itertools
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.apps import apps
@@ -167,3 +168,20 @@ def now(on: BaseDatabaseWrapper = connection) -> Any:
     moment = Bare.objects.using(on.alias).filter(pk=row.pk).values_list(DbNow(), flat=True).get()
     row.delete()
     return moment
+
+
+@contextlib.contextmanager
+def audited(model: Model) -> Iterator[None]:
+    """Give the table a trigger that inserts into a table with numbers of its own."""
+    table = connection.ops.quote_name(model._meta.db_table)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE audit (number integer AUTO_INCREMENT PRIMARY KEY, was integer)")
+        cursor.execute(
+            f"CREATE TRIGGER audited AFTER UPDATE ON {table} FOR EACH ROW INSERT INTO audit (was) VALUES (1)"
+        )
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER audited")
+            cursor.execute("DROP TABLE audit")

@@ -11,6 +11,7 @@ from resourcepool.db.retry import Unsettled
 from resourcepool.leases import verbs
 from tests.app.rows import (
     Model,
+    audited,
     busy_for,
     claim,
     columns,
@@ -36,16 +37,8 @@ class TestClaim:
 
     @pytest.mark.only("mysql")  # these do not send the last insert id then
     def test_knows_its_fence_if_the_table_has_a_trigger(self, row: Any) -> None:
-        quote = connection.ops.quote_name
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"CREATE TRIGGER audit AFTER UPDATE ON {quote(row._meta.db_table)} FOR EACH ROW SET @audited = 1"
-            )
-        try:
+        with audited(row._meta.model):
             assert granted(row).fence == 1
-        finally:
-            with connection.cursor() as cursor:
-                cursor.execute("DROP TRIGGER audit")
 
     def test_notes_when_it_was_sent(self, row: Any) -> None:
         before = verbs.monotonic()

@@ -13,7 +13,7 @@ from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import give_to_first_match
 from tests.app.models import Bare, Device, Poll
-from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
+from tests.app.rows import audited, busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
 from tests.waiting.handover_helpers import DE, US, everything, release, waiting_ticket
 from tests.waiting.threads import Chosen, given, ticket
 
@@ -39,6 +39,15 @@ class TestARelease:
         pk = row.pk if isinstance(row.pk, int) else str(row.pk)
         assert (given(first), columns(first)["is_waiting"], columns(first)["fence"]) == ([(pk, 2)], False, 2)
         assert (given(second), columns(second)["is_waiting"], columns(second)["fence"]) == ([], True, 1)
+
+    @pytest.mark.only("mysql")  # these do not send the last insert id then
+    def test_is_noted_if_the_table_has_a_trigger(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        noted = list[int]()
+        monkeypatch.setattr(handover, "note_given", lambda using, line, pk, address: noted.append(pk))
+        row, waits = new(Proxy), ticket(Proxy)
+        with audited(Proxy):
+            assert release(row, granted(row).fence)
+        assert (given(waits), noted) == ([(row.pk, 2)], [waits.pk])
 
     def test_without_a_matching_waiter_frees_the_row(self) -> None:
         row = new(Proxy)

@@ -10,7 +10,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
 from resourcepool.waiting.models import pool_name
@@ -246,17 +245,33 @@ class TestStatements:
         assert line._due() <= waiter.next_look
 
 
-def test_a_waiter_far_back_leaves_scans_to_the_first(line: Poller, process_clock: Clock) -> None:
+def test_a_waiter_far_back_gives_free_rows_to_the_first_and_scans_again_if_that_one_is_dead(
+    line: Poller, process_clock: Clock
+) -> None:
     row = new(Proxy)
     hold(row, holder="dead")
     for number in range(4):
         ticket(Proxy, holder=f"number {number}")
     waiter = join(line)
-    process_clock.advance(1.5)
-    look(line)
+    process_clock.advance(40)
+    line.turns.take()
     assert waiter.is_near is False
     expire(row)
-    process_clock.advance(1.5)
-    look(line)
-    assert columns(row)["holder"] == "dead", "one of those in front gives it out"
-    assert verbs.claim(connection, Proxy, row.pk, waiter.request.terms) is not None
+    waiter.next_scan = 0.0
+    line.turns.take()
+    assert columns(row)["holder"] == "number 0"
+    assert waiter.next_scan <= process_clock() + TICKET_TTL
+
+
+def test_a_waiter_far_back_does_not_scan_each_time_that_a_lease_may_expire(
+    line: Poller, process_clock: Clock
+) -> None:
+    new(Proxy)
+    assert Proxy.pool.acquire(ttl=1, wait=False)
+    for number in range(4):
+        ticket(Proxy, holder=f"number {number}")
+    waiter = join(line)
+    process_clock.advance(40)
+    line.turns.take()
+    assert waiter.is_near is False
+    assert waiter.next_scan > process_clock() + 4

@@ -151,7 +151,7 @@ def dies(pool: str) -> None:
 def test_expired_tickets_of_all_names_are_removed() -> None:
     for name in ("a", "B", "%", "_", "\U0001f600", "\U0010fffd", "日😀"):
         dies(line_name(LockRow, name))
-    assert len(tickets.expired_since(connection, LockRow, 60)) == 7
+    assert len(tickets.expired_for(connection, LockRow, 60)) == 7
 
 
 def test_tickets_of_another_kind_are_not_included() -> None:
@@ -163,5 +163,5 @@ def test_tickets_of_another_kind_are_not_included() -> None:
     dies("my_app.kind%:a")
     for other in ("myXapp.kind%:a", "my_app.kinds:a", "MY_APP.KIND%:a", "my_app.kind%", "my_app.kind%;"):
         dies(other)
-    (dead,) = tickets.expired_since(connection, Kind, 60)  # type: ignore[arg-type]
+    (dead,) = tickets.expired_for(connection, Kind, 60)  # type: ignore[arg-type]
     assert Ticket.objects.get(pk=dead).pool == "my_app.kind%:a"

@@ -136,7 +136,7 @@ class TestLeaving:
         long_dead = ticket(Proxy, seconds=-61)
         ticket(Proxy, seconds=-59)
         ticket(Device, seconds=-61)
-        assert tickets.expired_since(connection, Proxy, 60) == [long_dead.pk]
+        assert tickets.expired_for(connection, Proxy, 60) == [long_dead.pk]
 
 
 def test_keys_that_are_no_numbers_are_written_as_text() -> None:

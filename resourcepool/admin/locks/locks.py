@@ -155,13 +155,11 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
         text = gettext("%(holder)s: fence %(fence)d, expires in %(left)s unless renewed")
         if self.kind.has_permits:
             text = gettext("%(holder)s: %(permits)d, fence %(fence)d, expires in %(left)s unless renewed")
-        partial = gettext("%(holder)s: holds %(permits)d, waiting for more")
+        partial, held = gettext("%(holder)s: holds %(permits)d, waiting for more"), gettext("held for %s")
         texts = []
         for one in row.status.holders:
             shown = (partial if one.is_waiting else text) % {**asdict(one), "left": duration(one.expires_in)}
-            texts.append(
-                f"{shown}, {gettext('held for %s') % duration(one.held)}" if one.held is not None else shown
-            )
+            texts.append(shown if one.held is None else f"{shown}, {held % duration(one.held)}")
         return lines("", *texts) if texts else gettext("not held")
 
     @admin.display(description=_("held before by"))

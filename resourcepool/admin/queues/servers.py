@@ -1,6 +1,7 @@
 """Queue servers and moves in the admin, and the filters beside the lists of servers, queues and moves."""
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 from django.contrib import admin
@@ -16,7 +17,7 @@ from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.queries import of_server
-from resourcepool.status.queues.system import server_badge
+from resourcepool.status.queues.system import badge_of_server
 from resourcepool.status.times import exact_duration, precise_duration
 from resourcepool.translation import gettext, gettext_lazy as _
 
@@ -129,8 +130,7 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
     @admin.display(description=_("state"))
     def status_badge(self, server: Any) -> str:
         micros = server.micros_last_activity
-        state = server_badge(
-            server.queue_group,
+        status = SimpleNamespace(
             is_alive=server.micros_left > 0,
             is_draining=server.state == Server.State.DRAINING,
             heartbeat=_since_heartbeat(server),
@@ -138,7 +138,7 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
             last_activity=None if micros is None else -micros / 1_000_000,
             in_hand=server.in_hand,
         )
-        return state.html
+        return badge_of_server(server.queue_group, status).html
 
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:

@@ -29,7 +29,14 @@ from resourcepool.db.dialect.expressions import (
     read_clock,
 )
 from resourcepool.db.dialect.fields import Begins, FenceField, KeyField
-from resourcepool.db.dialect.statement import all_rows, cached_per_database, first_row, row_count, run
+from resourcepool.db.dialect.statement import (
+    all_rows,
+    cached_per_database,
+    first_row,
+    row_count,
+    run,
+    run_for_number,
+)
 from resourcepool.db.dialect.supported import error_kind, of, refuses_text, supports, violates
 
 __all__ = ["Begins", "DbLater", "DbMicros", "DbNow", "Dialect", "ErrorKind", "FenceField", "KeyField"]
@@ -37,4 +44,12 @@ __all__ += ["MicrosUntil", "NullInOrder", "RowUpdate", "all_rows", "aware", "cac
 __all__ += ["close_files", "close_own_session", "close_quietly", "discard", "drop_inherited_connections"]
 __all__ += ["error_kind", "first_row", "for_project", "from_columns", "in_columns", "limit_lock_waits"]
 __all__ += ["micros", "of", "private_connection", "read_clock", "redirect_to_devnull", "refuses_text"]
-__all__ += ["remember_own_session", "row_count", "run", "shutdown_socket", "supports", "violates"]
+__all__ += [
+    "remember_own_session",
+    "row_count",
+    "run",
+    "run_for_number",
+    "shutdown_socket",
+    "supports",
+    "violates",
+]

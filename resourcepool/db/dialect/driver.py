@@ -17,7 +17,6 @@ PLAIN = [
     "MySQLdb.cursors.Cursor",
     "MySQLdb.connections.Connection",
 ]
-OUT_OF_SYNC = 2014  # the driver's error code for "commands out of sync": the statement was not sent
 INTEGRITY_ERRORS = {1048, 1690, 3819, 4025}  # for Django, but not for the driver
 
 
@@ -56,9 +55,10 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
     if connection.needs_rollback:
         connection.validate_no_broken_transaction()
     session = connection.connection
+    _discard_unread(session)  # usually nothing
     values = [b"%d" % value if type(value) is int else _literal(session, value) for value in params]
     try:
-        _query(session, text.encode() % tuple(values))
+        session.query(text.encode() % tuple(values))
         result = session.store_result()
         return Reply(session.affected_rows(), session.insert_id(), result.fetch_row(0) if result else ())
     except connection.Database.Error as error:
@@ -76,16 +76,6 @@ def _literal(session: Any, value: Any) -> Any:
     return (
         session.string_literal(value.encode(session.encoding)) if type(value) is str else session.literal(value)
     )
-
-
-def _query(session: Any, text: bytes) -> None:
-    try:
-        session.query(text)
-    except session.Error as error:
-        if error.args[:1] != (OUT_OF_SYNC,):
-            raise
-        _discard_unread(session)
-        session.query(text)
 
 
 def _discard_unread(session: Any) -> None:

@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import setting
 from resourcepool.db.dialect.connections import close_quietly
-from resourcepool.db.dialect.driver import OUT_OF_SYNC, Reply, is_plain, send
+from resourcepool.db.dialect.driver import Reply, is_plain, send
 from resourcepool.db.dialect.supported import of
 
 Args = TypeVarTuple("Args")
@@ -161,6 +161,7 @@ ANY_ROW = Where()
 SESSION = "_resourcepool_session"  # our attributes on Django's connection objects
 CURSOR = "_resourcepool_cursor"
 LATEST = "_resourcepool_latest"  # the statement sent last
+OUT_OF_SYNC = 2014  # the MySQL driver's error code for "commands out of sync"
 
 
 def run(
@@ -227,6 +228,19 @@ def first_row(cursor: Any) -> Any:
 def row_count(cursor: Any) -> int:
     """Return how many rows the statement matched."""
     return int(cursor.rowcount)
+
+
+def run_for_number(
+    connection: BaseDatabaseWrapper,
+    sql: str,
+    params: Sequence[Any] | Mapping[str, Any],
+    read: Callable[[Any], int | None],
+) -> int | None:
+    """``run`` a statement that returns a fence or a key, which is never 0."""
+    number = run(connection, sql, params, read)
+    if number == 0:  # MariaDB and MySQL do not send it if the table has a trigger
+        ((number,),) = run(connection, "SELECT LAST_INSERT_ID()", (), all_rows)
+    return number
 
 
 def _new_session(connection: BaseDatabaseWrapper) -> Session:

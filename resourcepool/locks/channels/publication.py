@@ -69,7 +69,7 @@ class Publication:
             f"UPDATE {table} SET {last} = {db_dialect.next_fence.format(fence=last_but_one)} WHERE {name} = %s"  # noqa: S608
             f"{db_dialect.returning.format(fence=last)}"
         )
-        return dialect.run(connection, sql, [self._channel_row.name], db_dialect.fence_after_update)
+        return dialect.run_for_number(connection, sql, [self._channel_row.name], db_dialect.fence_after_update)
 
     def _was_published(self, number: int) -> bool:
         messages = MessageRow.objects.using(self._using)

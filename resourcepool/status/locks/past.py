@@ -39,7 +39,7 @@ def held_for(kind: LockKind, keys: Mapping[str, int]) -> dict[str, float]:
     Args:
         keys: {key of a held row: its fence}; of permits, the fence is read again.
     """
-    if not keys or not is_recorded(kind.model):
+    if not keys or not kind.is_held or not is_recorded(kind.model):
         return {}
     fences = keys
     if kind.has_permits:
@@ -54,7 +54,7 @@ def held_before(kind: LockKind, names: Mapping[str, tuple[int, bool]]) -> dict[s
     Args:
         names: {name: its fence, whether it is held}.
     """
-    if not names or not is_recorded(kind.model):
+    if not names or not kind.is_held or not is_recorded(kind.model):
         return {}
     # A grant and a release increase the fence; after a hand-over, or without a release, there is only the next grant.
     fences = {

@@ -49,7 +49,7 @@ class LocksSummary:
 
 
 def summary(kinds: Collection[LockKind] = KINDS) -> LocksSummary:
-    """Return the summary of these kinds; with wait cycles only for all kinds. At most 22 queries.
+    """Return the summary of these kinds; with wait cycles only for all kinds. At most 23 queries.
 
     Raises:
         DatabaseUnavailable: they cannot be read.

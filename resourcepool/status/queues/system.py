@@ -1,10 +1,12 @@
 """The states of queue groups and their servers; their gauges, and where their alarms link to."""
 
+from typing import Any
+
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.status.alarm import ABOUT_QUEUES, AlarmKind
 from resourcepool.status.badge import PAUSED, WORKING, Badge, Level
 from resourcepool.status.queues.alarms import is_stalled, queue_alarms
-from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_groups
 from resourcepool.status.system import QUEUES, RowList, System, gauge
 from resourcepool.translation import gettext_lazy as _
 
@@ -22,38 +24,16 @@ DRAINING = Badge(Level.WARN, "draining", _("draining"))
 UP = Badge(Level.OK, "up", _("up"))
 
 
-def server_badge(
-    group: QueueGroupStatus | QueueGroup,
-    *,
-    is_alive: bool,
-    is_draining: bool,
-    heartbeat: float,
-    queues: int,
-    last_activity: float | None,
-    in_hand: int,
-) -> Badge:
-    """Return the state of a server of ``group``; for the arguments see ``ServerStatus``."""
-    is_late = heartbeat > LATE_HEARTBEATS * group.heartbeat_every
+def badge_of_server(group: QueueGroupStatus | QueueGroup, server: Any) -> Badge:
+    """Return the state of a server; ``server``: its ``ServerStatus``, or an object with the same attributes."""
+    is_late = server.heartbeat > LATE_HEARTBEATS * group.heartbeat_every
     states = (
-        (not is_alive, PRESUMED_DEAD),
-        (is_stalled(group, queues, last_activity, in_hand), HANGS),
-        (is_draining, DRAINING_LATE if is_late else DRAINING),
+        (not server.is_alive, PRESUMED_DEAD),
+        (is_stalled(group, server.queues, server.last_activity, server.in_hand), HANGS),
+        (server.is_draining, DRAINING_LATE if is_late else DRAINING),
         (is_late, LATE),
     )
     return next((badge for applies, badge in states if applies), UP)
-
-
-def badge_of_server(group: QueueGroupStatus, server: ServerStatus) -> Badge:
-    """Return the state of a server."""
-    return server_badge(
-        group,
-        is_alive=server.is_alive,
-        is_draining=server.is_draining,
-        heartbeat=server.heartbeat,
-        queues=server.queues,
-        last_activity=server.last_activity,
-        in_hand=server.in_hand,
-    )
 
 
 def queue_group_badge(group: QueueGroupStatus) -> Badge:

@@ -12,6 +12,7 @@ from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.publication import Publication
 from tests.app.models import Team
+from tests.app.rows import audited
 from tests.eventually import at_once
 from tests.locks.channels.reading import all_of, channel_row, filled, kept
 from tests.spawned import Spawner
@@ -25,6 +26,15 @@ def test_numbers_begin_at_one_and_have_no_gaps() -> None:
         raise ZeroDivisionError
     assert channel.publish("y") == 4
     assert kept() == [1, 2, 3, 4]
+
+
+@pytest.mark.only("mysql")  # these do not send the last insert id then
+def test_numbers_are_known_if_the_table_has_a_trigger() -> None:
+    channel = Channel("c")
+    channel.publish("x")
+    with audited(ChannelRow):
+        assert [channel.publish("y"), channel.publish("z")] == [2, 3]
+    assert kept() == [1, 2, 3]
 
 
 def test_channels_have_numbers_of_their_own_and_case_counts() -> None:
