@@ -183,7 +183,7 @@ class PeriodFilter(admin.ListFilter):
         }
 
     def _errors(self) -> list[str]:
-        texts = [text for name in MOMENTS if (text := self.used_parameters.get(name))]
+        texts = [str(text) for name in MOMENTS if (text := self.used_parameters.get(name))]
         wrong = [text[:MAX_TEXT_SHOWN] for text in texts if parse_param(text) is None]
         message = gettext(
             "“%(text)s” is not a date and time; write it like 2026-11-27T03:00, if needed with a time zone."
