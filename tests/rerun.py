@@ -29,7 +29,10 @@ def run_again(outcomes: Sequence[Outcome], run: Callable[[str, Sequence[str]], O
 
 def after_second_try(outcome: Outcome, second: Outcome) -> None:
     """Count as unsteady what the second run did not find to fail; what it could not run has failed for good."""
-    if second.left_out or (second.failed and not second.failures):
+    is_complete = second.passed + second.failed + second.skipped >= len(
+        {one.nodeid for one in outcome.failures}
+    )
+    if second.left_out or not is_complete or (second.failed and not second.failures):
         return
     failed_again = {failure.nodeid for failure in second.failures}
     passed = [failure for failure in outcome.failures if failure.nodeid not in failed_again]

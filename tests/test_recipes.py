@@ -23,6 +23,12 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Missing())
+
+import django
+from django.conf import settings
+
+settings.configure(INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "resourcepool"])
+django.setup()
 import {modules}
 """
 

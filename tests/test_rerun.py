@@ -87,7 +87,9 @@ def test_a_test_that_failed_and_could_not_be_torn_down_counts_as_one_that_passes
     assert (outcome.passed, outcome.failed) == (10, 0)
 
 
-@pytest.mark.parametrize("second", [Outcome("sqlite", left_out="no server"), Outcome("sqlite", failed=1)])
+@pytest.mark.parametrize(
+    "second", [Outcome("sqlite", left_out="no server"), Outcome("sqlite", failed=1), Outcome("sqlite")]
+)
 def test_what_cannot_be_run_again_has_failed(second: Outcome, kept: Path) -> None:
     outcome = Outcome("sqlite", passed=9, failed=1, failures=[BROKEN])
     run_again([outcome], lambda part, names: second)

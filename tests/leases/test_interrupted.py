@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.db import dialect, transactions
+from resourcepool.db import transactions
+from resourcepool.db.dialect import statement
 from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
 from resourcepool.leases import keeper as keeping, verbs
 from resourcepool.leases.keeper import keeper
@@ -232,7 +233,7 @@ class TestAClaimThatIsNotAnswered:
             monkeypatch.undo()
             raise KeyboardInterrupt
 
-        run = dialect.run
-        monkeypatch.setattr(dialect, "run", interrupted)
+        run = statement.run
+        monkeypatch.setattr(statement, "run", interrupted)
         with pytest.raises(KeyboardInterrupt):
             verbs.claim(connection, Bare, row.pk, terms)

@@ -63,7 +63,7 @@ class Client(OperatorProcess):
         """Long after: every loss has been noticed, and every handle is lost."""
         keeper._watch_once()
         for held in self.held:
-            if held.lease.is_held or not held.lease.lost.is_set():
+            if held.lease.is_held or not (held.lease.lost.is_set() or held.lease._state.is_in_doubt):
                 verdict.blame(f"(5) {held.lease!r} was lost long ago, and does not know")
             with contextlib.suppress(LeaseLost):
                 held.lease.ensure_held()
