@@ -120,7 +120,7 @@ def test_a_released_short_lease_is_not_overtaken() -> None:
 def test_an_acquisition_in_a_transaction_may_follow_a_release_so_nothing_is_reported() -> None:
     """Its fence is far ahead, and does not show whether there was a release before."""
     proxy = new(Proxy)
-    Proxy.pool.acquire(holder="released, but its event is late")
+    _kept: Any = Proxy.pool.acquire(holder="released, but its event is late")
     change(proxy, busy_before=DbLater(-1), fence=F("fence") + 1, holder="")
     assert recorded(proxy) == ["acquired"]
     with transaction.atomic():
