@@ -44,9 +44,8 @@ def claim(
 
     def send() -> Grant | None:
         nonlocal first_sent_at
-        sql, read_fence = claim_statement(
-            connection, model, where
-        )  # retried: it may query the server's version
+        # Inside, because it may query the server's version, which is retried, too.
+        sql, read_fence = claim_statement(connection, model, where)
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
         fence = dialect.run_for_number(connection, sql, params, read_fence)

@@ -2,7 +2,6 @@
 
 import io
 import re
-from threading import Event
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from resourcepool.locks import Channel, Lock
 from resourcepool.models import Proxy, Stream
 from resourcepool.operations import OPERATIONS
 from resourcepool.rest import urls, view
-from resourcepool.rest.schema import attribute_texts
+from resourcepool.rest.schema import attribute_texts, generating
 from resourcepool.rest.urls import described
 from resourcepool.rest.view import View
 from resourcepool.taskqueue import submit
@@ -187,18 +186,12 @@ def test_every_operation_can_be_sent_as_it_is_described(schema: Any) -> None:
 def test_the_description_is_made_by_one_thread_at_a_time(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    making: list[int] = []
-
     def make(*args: Any, **kwargs: Any) -> Any:
-        making.append(1)
-        Event().wait(0.01)
-        seen = len(making)
-        making.pop()
-        return {"paths": {}, "components": {}, "seen": seen}
+        return {"paths": {}, "components": {}, "others_wait": generating.locked()}
 
     monkeypatch.setattr(SchemaGenerator, "get_schema", make)
     boss = User.objects.create_superuser("boss")
-    assert at_once(4, lambda _: Caller(boss).client.get("/api/openapi").json()["seen"]) == [1] * 4
+    assert at_once(4, lambda _: Caller(boss).client.get("/api/openapi").json()["others_wait"]) == [True] * 4
 
 
 def test_without_drf_spectacular_all_but_the_description_works(
