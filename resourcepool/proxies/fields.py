@@ -1,7 +1,4 @@
-"""Parses and validates the fields of an imported proxy.
-
-No reason shows the value: in a file with shifted columns it may be a password.
-"""
+"""Parses and validates the fields of an imported proxy."""
 
 import ipaddress
 import re
@@ -9,8 +6,7 @@ from collections.abc import Callable, Mapping
 from sys import intern  # stores the values that repeat in every line once
 from typing import Any
 
-from resourcepool.events import Sentence, sentence_for
-from resourcepool.exceptions import ImportRefused, ResourcePoolError
+from resourcepool.resources.import_file import BadField
 from resourcepool.resources.selectors import parse_tags
 from resourcepool.translation import gettext_noop as _
 
@@ -28,18 +24,6 @@ _TWO_LETTERS = re.compile(r"[A-Za-z]{2}")
 _NO_CONTROLS = _("must be at most %(count)s characters, without control characters")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # allows tabs and new lines
-
-
-class BadField(ResourcePoolError, ValueError):
-    """A value that is not allowed; has the field and the reason, never the value."""
-
-    def __init__(self, field: str, reason: str, **parameters: object) -> None:
-        self.field, self.reason = field, Sentence(reason, **parameters)
-        super().__init__(sentence_for("about", name=field, why=self.reason))
-
-
-def import_refused(why: str, **parameters: object) -> ImportRefused:
-    return ImportRefused(Sentence(why, **parameters))
 
 
 def scheme(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import datetime
+import io
 import json
 import zlib
 from typing import Any, ClassVar
@@ -18,23 +19,26 @@ from django.urls import URLPattern
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from resourcepool.admin.resources.importers import RowImporter, error_lines
 from resourcepool.admin.resources.operations import ResourceOperationsMixin
 from resourcepool.db.dialect import read_clock
 from resourcepool.db.retry import retrying
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
+from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
 from resourcepool.proxies.models import Proxy
+from resourcepool.resources.import_result import BadLines, ImportResult, format_bad_lines, sentences
+from resourcepool.resources.importer import Importer
 from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_FILE_BYTES = 1_000_000  # encrypted, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 PLAN_SECONDS = 3_600  # between the plan and the confirmation
 PLAN_PURPOSE = ("import of proxies",)
 PASTED = gettext_lazy("pasted text")
+OPTIONS = ("update", "sync", "skip_bad")
 
 
 class UploadForm(forms.Form):
-    """A file or pasted text, and options; ``sync`` needs the permission to operate proxies."""
+    """A file or pasted text, and options; ``sync`` needs the permission to operate the rows."""
 
     text = forms.CharField(
         label=gettext_lazy("Paste"),
@@ -43,16 +47,22 @@ class UploadForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6, "cols": 80, "spellcheck": "false", "autocomplete": "off"}),
     )
     file = forms.FileField(label=gettext_lazy("or a file"), required=False)
+    update = forms.BooleanField(
+        label=gettext_lazy("Update existing rows with the values in the file"), required=False
+    )
+    sync = forms.BooleanField(
+        label=gettext_lazy("Sync: retire rows that are not in the file, and return retired ones that are"),
+        required=False,
+    )
+    skip_bad = forms.BooleanField(label=gettext_lazy("Skip bad lines and import the others"), required=False)
 
-    def __init__(self, *args: Any, importer: RowImporter, may_operate: bool) -> None:
+    def __init__(self, *args: Any, importer: Importer, may_operate: bool) -> None:
         super().__init__(*args)
-        self.fields["text"].help_text = importer.help
-        for name, label in importer.options.items():
-            self.fields[name] = forms.BooleanField(label=label, required=False)
-        if "sync" in self.fields and not may_operate:
+        self.fields["text"].help_text = importer.help % {"columns": ", ".join(importer.columns)}
+        if not may_operate:
             sync = self.fields["sync"]
             sync.disabled = True  # Django then ignores a submitted value
-            sync.help_text = _("You need the permission to operate proxies for this.")
+            sync.help_text = _("You need the permission to operate these rows for this.")
 
     def clean(self) -> dict[str, Any]:
         """Add ``content``, the bytes to import, and ``name``, what they are called."""
@@ -76,7 +86,7 @@ class ImportMixin(ResourceOperationsMixin):
     """Adds the import to the list of resources, for users who may add and change them."""
 
     import_template = "resourcepool/admin/import.html"
-    importer: ClassVar[type[RowImporter]] = RowImporter
+    importer: ClassVar[type[Importer]] = Importer
 
     def get_urls(self) -> list[URLPattern]:
         return [self.url_pattern("import/", self.import_view, "import"), *super().get_urls()]
@@ -110,32 +120,34 @@ class ImportMixin(ResourceOperationsMixin):
     def _show_plan(self, request: HttpRequest, form: UploadForm) -> HttpResponse:
         importer = self.importer(self.model)
         content, name = form.cleaned_data["content"], form.cleaned_data["name"]
-        options = {option: form.cleaned_data[option] for option in importer.options}
+        options = {option: form.cleaned_data[option] for option in OPTIONS}
         try:
-            plan = importer.run(content, name, options, dry_run=True)
-            token = pack(content, name, options, request.user.pk, is_secret=importer.has_secrets)
+            # Bad lines are shown among the others.
+            plan = self._run(content, name, {**options, "skip_bad": True}, dry_run=True)
+            token = pack(content, name, options, request.user.pk, is_secret=bool(importer.secrets))
         except ResourcePoolError as error:
             form.add_error("file", error_lines(error))
             return self._render(request, form=form)
-        return self._render(request, plan=plan, sealed="" if plan.is_refused else token, name=name, **options)
+        is_refused = plan.bad_count and not options["skip_bad"]
+        lines = sentences(self.model, plan, dry_run=True, sync=options["sync"])
+        if is_refused:
+            lines.append(_("Correct the wrong lines, or skip them. Nothing can be imported yet."))
+        return self._render(
+            request, plan=plan, sentences=lines, sealed="" if is_refused else token, name=name, **options
+        )
 
     def _import(self, request: HttpRequest) -> HttpResponse:
-        importer = self.importer(self.model)
+        is_secret = bool(self.importer(self.model).secrets)
         try:
-            content, name, options = unpack(
-                request.POST["sealed"], request.user.pk, is_secret=importer.has_secrets
-            )
-            if options.get("sync") and not self.has_operate_permission(request):
+            content, name, options = unpack(request.POST["sealed"], request.user.pk, is_secret=is_secret)
+            if options["sync"] and not self.has_operate_permission(request):
                 raise PermissionDenied  # revoked since the plan was made
-            result = importer.run(content, name, options, dry_run=False, actor=request.user.get_username())
+            result = self._run(content, name, options, actor=request.user.get_username())
         except ResourcePoolError as error:
             for line in error_lines(error):
                 self.message_user(request, line, messages.ERROR)
             return HttpResponseRedirect(self.page_url("import"))
-        if result.is_refused:
-            self.message_user(request, " ".join(result.sentences), messages.ERROR)
-            return HttpResponseRedirect(self.page_url("import"))
-        text = " ".join([_("Imported %s.") % name, *result.sentences])
+        text = f"{name}: {' '.join(sentences(self.model, result, dry_run=False, sync=options['sync']))}"
         LogEntry.objects.create(  # one entry, not one for each of 20,000 proxies
             user_id=str(request.user.pk),
             content_type=ContentType.objects.get_for_model(self.model, for_concrete_model=False),
@@ -146,9 +158,20 @@ class ImportMixin(ResourceOperationsMixin):
         self.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(self.page_url("changelist"))
 
+    def _run(self, content: bytes, name: str, options: Any, **more: Any) -> ImportResult:
+        importer = self.importer(self.model)
+        return importer.run(name, **options, **more, stream=io.BytesIO(content), compare_secrets=False)
+
     def _render(self, request: HttpRequest, **context: Any) -> HttpResponse:
         title = _("Import %s") % self.opts.verbose_name_plural
         return self.render_page(request, self.import_template, title, **context)
+
+
+def error_lines(error: ResourcePoolError) -> list[str]:
+    """Return the messages of ``error``, one per bad line."""
+    if isinstance(error, BadLines):
+        return localized(format_bad_lines(error.bad, error.bad_count)).splitlines()
+    return [localized(error)]
 
 
 def pack(content: bytes, name: str, options: dict[str, bool], user: Any, *, is_secret: bool = True) -> str:

@@ -1,15 +1,15 @@
-"""Reads the proxies and the bad lines of a file. Uses no database."""
+"""Reads files to import: their lines, the rows of a CSV file, and what is wrong with them. Uses no database."""
 
+import csv
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from resourcepool.encryption.secret import EncryptedSecret
-from resourcepool.events import Sentence
-from resourcepool.proxies.fields import FIELD_PARSERS, IDENTITY, BadField, import_refused
-from resourcepool.proxies.formats import NumberedLine, parse
+from resourcepool.events import Sentence, sentence_for
+from resourcepool.exceptions import ImportRefused, ResourcePoolError
 from resourcepool.text import printable
 from resourcepool.translation import gettext_noop as _
 
@@ -18,48 +18,38 @@ MAX_BYTES = 100_000_000
 MAX_LINE_BYTES = 100_000
 MAX_BAD_LINES_KEPT = 20  # the others are only counted
 MAX_BAD_LINES = 10_000  # then reading stops: bad lines cost more than good ones
-PROGRESS_EVERY = 1_000  # lines
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = "\ufeff"
 
-Identity = tuple[str, str, int, str]  # scheme, host, port, user name
-
-ProgressCallback = Callable[[str, int, int | None], None]
-"""Called with the current step, the number of finished items, and their total (None: unknown)."""
-
-COMMITTING = "committing"
-"""The last step. An import interrupted before it has stored nothing; during it, perhaps everything."""
+NumberedLine = tuple[int, str]
+Identity = tuple[Any, ...]  # the values of the columns that identify a row
+CellReader = Callable[[], dict[str, str]]  # returns one row as {column: text}; raises BadField
 
 
-def no_progress(step: str, done: int, total: int | None) -> None:
-    """Report nothing."""
+class BadField(ResourcePoolError, ValueError):
+    """A value that is not allowed; has the field and the reason, never the value: it may be a shifted password."""
+
+    def __init__(self, field: str, reason: str, **parameters: object) -> None:
+        self.field, self.reason = field, Sentence(reason, **parameters)
+        super().__init__(sentence_for("about", name=field, why=self.reason))
+
+
+def import_refused(why: str, **parameters: object) -> ImportRefused:
+    return ImportRefused(Sentence(why, **parameters))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A proxy in the file. Its password is plain text at first, and encrypted before it is stored."""
+    """A row of the file."""
 
     line: int
-    scheme: str
-    host: str
-    port: int
-    username: str
-    password: str | EncryptedSecret = field(repr=False)
-    country: str
-    tags: str
-    weight: int
-    notes: str
-
-    @property
-    def identity(self) -> Identity:
-        """The columns that identify a proxy."""
-        return self.scheme, self.host, self.port, self.username
+    values: dict[str, Any] = field(repr=False)  # with secrets in plain text
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A bad line, with the wrong field and the reason; ``host`` only if the address of the line is valid."""
+    """A bad line, with the wrong field and the reason; ``host`` only of a proxy whose address is valid."""
 
     line: int
     field: str
@@ -78,7 +68,8 @@ class ParsedFile:
     """The content of a file.
 
     Attributes:
-        details: its columns, besides those that identify a proxy.
+        key: the columns that identify a row; empty: every row is new.
+        details: its other columns.
         rows: the good lines.
         bad: the first bad lines.
         bad_count: the number of all bad lines.
@@ -86,7 +77,8 @@ class ParsedFile:
         is_stopped: reading stopped, because of too many bad lines.
     """
 
-    details: frozenset[str]
+    key: Sequence[str]
+    details: Sequence[str]
     rows: dict[Identity, Row] = field(default_factory=dict)
     bad: list[BadLine] = field(default_factory=list)
     bad_count: int = 0
@@ -94,58 +86,68 @@ class ParsedFile:
     is_stopped: bool = False
 
     def add(self, line: Row | BadLine) -> None:
-        """Add a line. A second line for the same proxy is bad, unless it is an exact copy."""
+        """Add a line. A second line for the same row is bad, unless it is an exact copy."""
         if isinstance(line, Row):
-            first = self.rows.setdefault(line.identity, line)
+            identity = tuple(line.values[name] for name in self.key)
+            first = self.rows.setdefault(
+                identity if identity and None not in identity else (None, line.line), line
+            )
             if first is line:
                 return
-            if replace(line, line=first.line) == first:
+            if line.values == first.values:
                 self.repeated += 1
                 return
-            reason = Sentence(_("the same scheme, host, port and username as line %(count)s"), count=first.line)
-            line = BadLine(line.line, "proxy", reason, line.host)
+            why = Sentence(
+                _("the same %(names)s as line %(count)s"), names=", ".join(self.key), count=first.line
+            )
+            line = BadLine(line.line, "row", why, line.values.get("host", ""))
         self.bad_count += 1
         if len(self.bad) < MAX_BAD_LINES_KEPT:
             self.bad.append(line)
         if self.bad_count >= MAX_BAD_LINES:
             self.is_stopped = True
-            why = _("stopped reading here: bad lines: %(count)s. Is this a list of proxies?")
-            self.bad[-1] = BadLine(line.line, "file", Sentence(why, count=f"{MAX_BAD_LINES:,}"))
+            why = Sentence(_("stopped reading here: bad lines: %(count)s"), count=f"{MAX_BAD_LINES:,}")
+            self.bad[-1] = BadLine(line.line, "file", why)
 
 
-def read(lines: Iterator[NumberedLine], progress: ProgressCallback = no_progress) -> ParsedFile:
-    """Parse the numbered ``lines`` of a file.
+def read_csv(
+    lines: Iterator[NumberedLine], columns: Sequence[str], delimiter: str, *, has_comments: bool
+) -> Iterator[tuple[int, CellReader]]:
+    """Yield the line number of each row, and a function that returns its cells.
+
+    Args:
+        has_comments: a row that begins with # is a comment.
 
     Raises:
-        ImportRefused: the file has no proxies, or is a CSV file with a wrong header or quotes.
+        ImportRefused: the quotes of a row do not match, so the following rows are unreliable.
     """
-    details, proxies = parse(lines)
-    reading = ParsedFile(details)
-    for count, (number, cells) in enumerate(proxies, 1):
-        try:
-            reading.add(row(number, cells()))
-        except BadField as error:
-            reading.add(BadLine(number, error.field, error.reason))
-        if reading.is_stopped:
-            break
-        if count % PROGRESS_EVERY == 0:
-            progress("read", count, None)
-    if not reading.rows and not reading.bad:
-        raise import_refused(_("empty: a header, but no proxies"))
-    return reading
+    first_line: int | None = None  # of the current row, whose quoted cells may contain line breaks
+
+    def texts() -> Iterator[str]:
+        nonlocal first_line
+        for number, text in lines:
+            first_line = first_line or number
+            yield text + "\n"
+
+    try:
+        for record in csv.reader(texts(), delimiter=delimiter, skipinitialspace=True, strict=True):
+            cells, line, first_line = [cell.strip() for cell in record], first_line or 0, None
+            if any(cells) and not (has_comments and cells[0].startswith("#")):
+                yield line, partial(_by_column, cells, columns, delimiter)
+    except csv.Error as error:
+        why = _("line %(count)s: the quotes of this CSV row do not match (%(error)s)")
+        raise import_refused(why, count=first_line, error=error) from None
 
 
-def row(line: int, cells: Mapping[str, str]) -> Row | BadLine:
-    """Parse the ``cells`` ({column: text}; missing ones are empty) of line number ``line``."""
-    values = {}
-    for name, parse_field in FIELD_PARSERS.items():
-        try:
-            values[name] = parse_field(cells.get(name, ""))
-        except BadField as error:
-            # If the address is wrong, the text in place of the host may be a password.
-            host = "" if name in IDENTITY else values["host"]
-            return BadLine(line, error.field, error.reason, host)
-    return Row(line, **values)
+def _by_column(cells: list[str], columns: Sequence[str], delimiter: str) -> dict[str, str]:
+    if len(cells) != len(columns):
+        text = _(
+            "%(count)s cells, but the header has %(count_columns)s (put cells that contain %(delimiter)s in"
+            " quotes)"
+        )
+        counts = {"count": len(cells), "count_columns": len(columns)}
+        raise BadField("columns", text, **counts, delimiter=repr(delimiter))
+    return dict(zip(columns, cells, strict=True))
 
 
 def display_name(name: str) -> str:
@@ -153,7 +155,7 @@ def display_name(name: str) -> str:
     return "standard input" if name == "-" else printable(name)
 
 
-def read_lines(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int, str]]:
+def read_lines(name: str, stream: BinaryIO | None = None) -> Iterator[NumberedLine]:
     """Yield (number, text without its line end) for every line of the file ``name``; "-" is standard input.
 
     Args:
@@ -178,7 +180,7 @@ def _stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
+def _lines(stream: BinaryIO) -> Iterator[NumberedLine]:
     size = number = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number, size = number + 1, size + len(raw)
@@ -196,7 +198,7 @@ def _text(raw: bytes, number: int) -> str:
         why = _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text")
         raise import_refused(why, count=number, count_byte=raw.index(0) + 1)
     if len(raw) > MAX_LINE_BYTES:
-        why = _("line %(count)s is longer than %(count_most)s bytes: this is not a list of proxies")
+        why = _("line %(count)s is longer than %(count_most)s bytes: this is not a list to import")
         raise import_refused(why, count=number, count_most=f"{MAX_LINE_BYTES:,}")
     try:
         text = raw.decode()

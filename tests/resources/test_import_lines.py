@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies import import_file
-from resourcepool.proxies.import_file import read_lines
+from resourcepool.resources import import_file
+from resourcepool.resources.import_file import read_lines
 
 
 @pytest.fixture
