@@ -9,8 +9,7 @@ from django.db.models.constants import OnConflict
 
 from resourcepool.db.rows import batches, insert_many
 from resourcepool.encryption.secret import encrypt
-from resourcepool.proxies.addresses import address
-from resourcepool.proxies.fields import DETAILS, FIELD_PARSERS, IDENTITY
+from resourcepool.proxies.fields import DETAILS, FIELD_PARSERS, IDENTITY, address
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.import_file import CellReader, NumberedLine, ParsedFile, Row, import_refused
 from resourcepool.resources.importer import Importer, is_significant

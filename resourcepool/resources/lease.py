@@ -3,7 +3,7 @@
 import logging
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -24,11 +24,9 @@ from resourcepool.leases.statements import instance
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.options import Seconds
 from resourcepool.resources.state import MAX_REASON, QuarantinePolicy, next_strikes, quarantine_seconds
-from resourcepool.resources.strategy import LastHeld
 from resourcepool.signals import EventKind
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import Source
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only
@@ -44,20 +42,12 @@ logger = logging.getLogger(__name__)
 DELETED = sentence_for("row_deleted")
 
 
-class LeasingPool(Source, Protocol):
-    """The pool of a lease, see ``source.PoolSource``."""
-
-    @property
-    def last_held(self) -> LastHeld:
-        """The last row of each holder."""
-
-
 class ResourceLease(Lease, Generic[M]):
     """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
 
     _next_in_line: ClassVar[Any] = release
 
-    def __init__(self, pool: LeasingPool, using: str, grant: Grant, request: Request) -> None:
+    def __init__(self, pool: Any, using: str, grant: Grant, request: Request) -> None:
         self._pool, self._request = pool, request
         self._resource: M | None = None
         super().__init__(pool.model, using, grant, request.terms)

@@ -3,8 +3,9 @@
 Text that a spreadsheet would execute as a formula is escaped, whichever character the spreadsheet splits at.
 """
 
+import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import connections, router
@@ -72,6 +73,23 @@ def event_records(model: Any, since: float, until: float = 0.0) -> Iterator[Reco
     names = event_columns()
     for event in in_chunks(events, CHUNK):
         yield {name: getattr(event, name) for name in names}
+
+
+class _Echo:
+    """A file for ``csv.writer`` that returns each line instead of storing it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def csv_lines(
+    names: Sequence[str], records: Iterable[Mapping[str, Any]], cell: Callable[[Any], Any]
+) -> Iterator[str]:
+    """Yield a header of ``names``, and a line for each record; ``cell`` converts each value."""
+    write = csv.writer(_Echo()).writerow  # with its default CR LF it quotes cells with either line end
+    yield write(names)
+    for record in records:
+        yield write([cell(record[name]) for name in names])
 
 
 def resource_columns(model: Any, *, to_import: bool) -> list[str]:

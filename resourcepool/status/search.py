@@ -9,7 +9,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import CharField, IntegerField, Q
 
-from resourcepool.proxies.addresses import address
+from resourcepool.proxies.fields import address
 from resourcepool.resources.import_file import BadField
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import TagsField, selectable

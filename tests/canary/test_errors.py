@@ -49,7 +49,7 @@ def uploaded() -> SimpleUploadedFile:
         ("resourcepool.encryption.field.encrypt", "add/", FORM),
         ("resourcepool.proxies.importer.encrypt", "import/", None),
         ("resourcepool.admin.resources.import_pages.encrypt", "import/", None),
-        ("resourcepool.proxies.addresses.unquote_to_bytes", "import/", None),
+        ("resourcepool.proxies.fields.unquote_to_bytes", "import/", None),
         (
             "resourcepool.admin.operations_mixin.read_clock",
             "{pk}/operate/drain/",

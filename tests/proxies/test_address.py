@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import example, given, strategies as st
 
-from resourcepool.proxies.addresses import address
-from resourcepool.proxies.fields import IDENTITY
+from resourcepool.proxies.fields import IDENTITY, address
 from resourcepool.proxies.importer import ProxyImporter
 from resourcepool.resources.import_file import BadField, BadLine, Row
 
