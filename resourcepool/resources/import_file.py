@@ -19,7 +19,6 @@ MAX_LINE_BYTES = 100_000
 MAX_BAD_LINES_KEPT = 20  # the others are only counted
 MAX_BAD_LINES = 10_000  # then reading stops: bad lines cost more than good ones
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = "\ufeff"
 
 NumberedLine = tuple[int, str]
@@ -184,8 +183,6 @@ def _lines(stream: BinaryIO) -> Iterator[NumberedLine]:
     size = number = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number, size = number + 1, size + len(raw)
-        if number == 1 and raw.startswith(_UTF16):
-            raise import_refused(_("UTF-16 text; save it as UTF-8"))
         if number > MAX_LINES or size > MAX_BYTES:
             why = _("too large: at most %(count_lines)s lines and %(count_bytes)s MB; split it")
             raise import_refused(why, count_lines=f"{MAX_LINES:,}", count_bytes=MAX_BYTES // 1_000_000)
@@ -195,7 +192,7 @@ def _lines(stream: BinaryIO) -> Iterator[NumberedLine]:
 
 def _text(raw: bytes, number: int) -> str:
     if b"\0" in raw:
-        why = _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text")
+        why = _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file or UTF-16, not UTF-8")
         raise import_refused(why, count=number, count_byte=raw.index(0) + 1)
     if len(raw) > MAX_LINE_BYTES:
         why = _("line %(count)s is longer than %(count_most)s bytes: this is not a list to import")

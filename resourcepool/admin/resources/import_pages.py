@@ -1,10 +1,6 @@
 """Import resources from a file or pasted text: show what happens with each row, then import all or nothing."""
 
-import base64
-import datetime
 import io
-import json
-import zlib
 from typing import Any, ClassVar
 
 from django import forms
@@ -13,26 +9,22 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from resourcepool.admin.resources.operations import ResourceOperationsMixin
-from resourcepool.db.dialect import read_clock
-from resourcepool.db.retry import retrying
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
-from resourcepool.proxies.models import Proxy
 from resourcepool.resources.import_result import BadLines, ImportResult, format_bad_lines, sentences
 from resourcepool.resources.importer import Importer
 from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_FILE_BYTES = 1_000_000  # encrypted, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 PLAN_SECONDS = 3_600  # between the plan and the confirmation
-PLAN_PURPOSE = ("import of proxies",)
+PLAN_PURPOSE = ("import",)
 PASTED = gettext_lazy("pasted text")
 OPTIONS = ("update", "sync", "skip_bad")
 
@@ -182,12 +174,10 @@ def pack(content: bytes, name: str, options: dict[str, bool], user: Any, *, is_s
 
     Raises:
         SecretUnreadable: no key is configured.
-        DatabaseUnavailable: the database's clock cannot be read.
     """
-    plan = {"at": _now(), "user": str(user), "name": name, "options": options}
-    compressed = base64.b64encode(zlib.compress(content)).decode()
-    text = json.dumps({**plan, "content": compressed})
-    return encrypt(text, PLAN_PURPOSE).token if is_secret else signing.dumps(text, salt=PLAN_PURPOSE[0])
+    plan = {"content": content.decode("latin-1"), "name": name, "options": options}
+    text = signing.dumps(plan, salt=f"{PLAN_PURPOSE[0]} {user}", compress=True)
+    return encrypt(text, PLAN_PURPOSE).token if is_secret else text
 
 
 def unpack(token: str, user: Any, *, is_secret: bool = True) -> tuple[bytes, str, dict[str, bool]]:
@@ -195,26 +185,11 @@ def unpack(token: str, user: Any, *, is_secret: bool = True) -> tuple[bytes, str
 
     Raises:
         SecretUnreadable: the token is invalid, another user's, or too old.
-        DatabaseUnavailable: the database's clock cannot be read.
     """
+    text = EncryptedSecret(token).open(PLAN_PURPOSE) if is_secret else token
     try:
-        text = (
-            EncryptedSecret(token).open(PLAN_PURPOSE)
-            if is_secret
-            else signing.loads(token, salt=PLAN_PURPOSE[0])
-        )
+        plan = signing.loads(text, salt=f"{PLAN_PURPOSE[0]} {user}", max_age=PLAN_SECONDS)
     except signing.BadSignature as error:
-        raise SecretUnreadable(_("This plan is invalid. Upload the file again.")) from error
-    plan = json.loads(text)
-    if plan["user"] != str(user):
-        raise SecretUnreadable(_("This plan belongs to another user. Upload the file yourself."))
-    if _now() - plan["at"] >= PLAN_SECONDS:
-        raise SecretUnreadable(_("This plan is more than an hour old. Upload the file again."))
-    return zlib.decompress(base64.b64decode(plan["content"])), plan["name"], plan["options"]
-
-
-def _now() -> float:
-    """Return the time of the database's clock, which all web servers share, in seconds since the epoch."""
-    connection = connections[Proxy.pool.using]
-    now = retrying(connection, lambda: read_clock(connection))
-    return now.replace(tzinfo=datetime.UTC).timestamp()
+        why = _("This plan is more than an hour old, another user's, or invalid. Upload the file again.")
+        raise SecretUnreadable(why) from error
+    return plan["content"].encode("latin-1"), plan["name"], plan["options"]
