@@ -1,20 +1,14 @@
 """Real processes handle timers: killed, suspended, stopped, and without their database."""
 
-import json
 import signal
-import struct
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
-from resourcepool.models import Timer, TimerNode
+from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
 from tests.spawned import Spawner
 from tests.taskqueue.timers.runners import due, over, states, timer
-
-# A file of tzdata's for a zone that is always UTC.
-ZONE = b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lbb", 0, 0, 0) + b"UTC\0"
 
 
 def node(*words: str) -> None:
@@ -40,28 +34,6 @@ def timers_given_back() -> Exception:
     from resourcepool.taskqueue import GivenBack
 
     return GivenBack()
-
-
-def test_a_timer_of_a_time_zone_that_a_node_lacks_is_left_to_one_that_has_it(
-    spawn: Spawner, tmp_path: Path
-) -> None:
-    (tmp_path / "Mars").mkdir()
-    (tmp_path / "Mars" / "Olympus").write_bytes(ZONE)
-    names = [f"mars-{n}" for n in range(9)]
-    for name in names:
-        due(name, every=60)
-    Timer.objects.update(schedule=json.dumps({"cron": "0 0 1 1 *", "tz": "Mars/Olympus"}), catch_up="once")
-    due("plain", ago=0.5)
-    before = list(Timer.objects.filter(name__in=names).order_by("pk").values())
-    lacks = spawn(node, "--threads", "1")
-    lacks.line("handled plain 1")
-    assert list(Timer.objects.filter(name__in=names).order_by("pk").values()) == before
-    assert "No time zone found with key Mars/Olympus" in lacks.output
-    has = spawn(node, "--threads", "1", PYTHONTZPATH=str(tmp_path))
-    for _ in names:
-        has.line("handled mars")
-    lacks.send(signal.SIGTERM)
-    assert lacks.wait() == 0
 
 
 def test_a_node_that_is_told_to_stop_lets_its_handler_finish_and_begins_nothing(spawn: Spawner) -> None:
