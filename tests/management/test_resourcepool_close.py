@@ -5,15 +5,12 @@ from typing import Any
 
 import pytest
 
-from resourcepool.exceptions import LeaseLost, RowLocked
-from resourcepool.management import base
-from resourcepool.management.commands import resourcepool_close as command
-from resourcepool.models import Event, Proxy
+from resourcepool.exceptions import RowLocked
+from resourcepool.models import Proxy
 from resourcepool.operations import OPERATIONS
 from tests.admin.conftest import event as begun
 from tests.app.models import Device
-from tests.app.rows import busy_for, columns, hold, new, several
-from tests.history.recorded import told
+from tests.app.rows import columns, hold, new, several
 from tests.management.command_runner import run
 
 pytestmark = pytest.mark.usefixtures("history")
@@ -28,18 +25,6 @@ def revokes(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     monkeypatch.setitem(OPERATIONS, "revoke", replace(OPERATIONS["revoke"], do=fail))
 
 
-def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
-    proxy, other = several(Proxy, 2)
-    lease, kept = hold(proxy), hold(other)
-    closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
-    assert f"The lease of proxy {proxy} was revoked." in closed.out
-    assert closed.code == 0
-    assert busy_for(proxy) <= 0
-    with pytest.raises(LeaseLost):
-        lease.renew()
-    kept.renew()
-
-
 def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = new(Proxy)
     hold(proxy)
@@ -47,16 +32,6 @@ def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.Monk
     closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
     assert "revoked" not in closed.out
     assert (closed.err, closed.code) == ("locked\n", 1)
-
-
-def test_the_history_keeps_who_did_it_and_why() -> None:
-    proxy = new(Proxy)
-    hold(proxy, holder="crawler 7")
-    run("close", "proxy", proxy.pk, "--reason", "hangs since 3 am")
-    assert "revoked" in told(proxy)
-    event = Event.objects.get(what="revoked")
-    assert (event.reason, event.holder, event.actor) == ("hangs since 3 am", "crawler 7", base.actor())
-    assert event.actor.endswith(" (shell)")
 
 
 def test_by_holder_and_by_host_in_every_pool() -> None:
@@ -86,37 +61,6 @@ def test_by_host_also_those_with_a_name_of_their_own() -> None:
     closed = run("close", "--host", "web-1", "--reason", "gone", "--json").json
     assert closed["changed"] == 2
     assert columns(elsewhere)["holder"] == columns(earlier)["holder"] == "crawler-1"
-
-
-def test_a_dry_run_only_lists() -> None:
-    proxy = new(Proxy)
-    hold(proxy, holder="me")
-    before = columns(proxy)
-    listed = run("close", "proxy", "--all", "--reason", "x", "--dry-run")
-    assert listed.out.splitlines()[1].split() == [str(proxy.pk), str(proxy), "me"]
-    assert listed.out.endswith(f"Would change proxy {proxy}.\n")
-    assert columns(proxy) == before
-
-
-class TestAll:
-    def test_asks_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        proxy = new(Proxy)
-        hold(proxy)
-        asked: list[bool] = []
-        monkeypatch.setattr(command.Command, "confirm", lambda self, question, *, yes: asked.append(yes))
-        run("close", "--all", "--reason", "x")
-        assert asked == [False]
-
-    def test_is_refused_where_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sys.stdin", None)
-        proxy = new(Proxy)
-        hold(proxy)
-        refused = run("close", "--all", "--reason", "x")
-        assert refused.err.endswith("Change all 1? Not a terminal: pass --yes to confirm.\n")
-        assert refused.code == 1
-        assert columns(proxy)["holder"]
-        assert run("close", "--all", "--reason", "x", "--yes").code == 0
-        assert not columns(proxy)["holder"]
 
 
 def test_what_nobody_holds_is_no_error_beside_what_was_revoked() -> None:
