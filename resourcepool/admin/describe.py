@@ -38,7 +38,6 @@ def key_and_name(resource: Any) -> str:
 
 
 def title_of(resource: Any) -> str:
-    """Return "Proxy 17: http://.."."""
     return f"{capfirst(resource._meta.verbose_name)} {key_and_name(resource)}"
 
 

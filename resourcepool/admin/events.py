@@ -211,7 +211,6 @@ class ActivityAdminMixin(BaseAdmin):
         return Event.objects.using(router.db_for_read(Event)).of(row).order_by("-fence", "-pk")
 
     def title_of(self, row: Any) -> str:
-        """Return the name of ``row`` in headings."""
         return describe.title_of(row)
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
@@ -227,7 +226,6 @@ class ActivityAdminMixin(BaseAdmin):
         )
 
     def activity_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show all events of a row."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         row = self.get_object(request, unquote(object_id))

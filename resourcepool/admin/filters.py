@@ -112,7 +112,6 @@ PAST = {
 
 
 def models_with_events() -> list[Any]:
-    """Return the models whose rows have events."""
     return [*resource_models(), *election_models(), *recorded_models()]
 
 

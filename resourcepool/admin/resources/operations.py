@@ -109,7 +109,6 @@ class ResourceOperationsMixin(OperationsAdminMixin):
         return str(entered.get("reason", ""))
 
     def state(self, resource: Any) -> str:
-        """Return the state of ``resource`` as a badge."""
         raise NotImplementedError
 
 
