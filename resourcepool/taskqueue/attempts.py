@@ -13,8 +13,8 @@ from django.db.models.functions import FirstValue, RowNumber
 
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow, MicrosUntil
+from resourcepool.leases.models import table_of
 from resourcepool.leases.statements import NOW, Held, Sql, change
-from resourcepool.leases.table import table_of
 from resourcepool.options import DAY
 from resourcepool.taskqueue import handlers
 from resourcepool.taskqueue.abstract import UNFINISHED

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from resourcepool.db.lock_holders import Locked
+from resourcepool.db.transactions import Locked
 from resourcepool.events import localized
 from resourcepool.management.arguments import (
     Argument,

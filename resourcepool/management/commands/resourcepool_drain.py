@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 
 from resourcepool import options as checked
 from resourcepool.clock import monotonic
-from resourcepool.db.lock_holders import MAX_ROWS
+from resourcepool.db.transactions import MAX_ROWS
 from resourcepool.events import localized
 from resourcepool.management.arguments import Argument, arg, change_arguments, flag, operation_arguments
 from resourcepool.management.commands import resourcepool_operate
