@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from django.db import connections
+from django.utils.module_loading import import_string
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
@@ -58,6 +59,10 @@ logger = logging.getLogger(__name__)
 NAME = "RESOURCEPOOL['HINTS']"
 ALLOWED = "None, 'postgresql', 'postgresql:<alias in DATABASES>', a Redis URL or the URL of another broker"
 REDIS = ("redis", "rediss", "unix")
+TRANSPORTS = {
+    "postgresql": "resourcepool.hints.postgresql.PostgreSQL",
+    **dict.fromkeys(REDIS, "resourcepool.hints.redis.Redis"),
+}
 
 
 @dataclass(frozen=True)
@@ -79,18 +84,10 @@ class Choice:
         return self.client()(self.target)
 
     def client(self) -> Callable[[str], Transport]:
-        """Return the transport class. Imported here, because the clients are optional; raises ImportError."""
-        if self.service == "postgresql":
-            from resourcepool.hints.postgresql import PostgreSQL
-
-            return PostgreSQL
-        if self.service in REDIS:
-            from resourcepool.hints.redis import Redis
-
-            return Redis
-        from resourcepool.hints.broker import Broker
-
-        return Broker
+        """Return the transport class, imported when it is used: its client is optional; raises ImportError."""
+        path = TRANSPORTS.get(self.service, "resourcepool.hints.broker.Broker")
+        transport: Callable[[str], Transport] = import_string(path)
+        return transport
 
     @sensitive_variables()
     def check_usable(self) -> None:
