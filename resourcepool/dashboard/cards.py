@@ -5,9 +5,8 @@ from typing import Any
 
 from django.utils.text import capfirst
 
-from resourcepool.dashboard.access import visible_jobs
-from resourcepool.dashboard.cells import KEY_PLACEHOLDER, proportional_squares, resource_squares
-from resourcepool.dashboard.links import Links
+from resourcepool.dashboard.containers import KEY_PLACEHOLDER, proportional_squares, resource_squares
+from resourcepool.dashboard.links import Links, visible_jobs
 from resourcepool.dashboard.panels import draw_panels
 from resourcepool.dashboard.problems import problems
 from resourcepool.history.leaks import open_leaks

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 import resourcepool
-from resourcepool.dashboard.locks import MAX_CONDITIONS_SHOWN
+from resourcepool.dashboard.panels import MAX_CONDITIONS_SHOWN
 from resourcepool.history.merge import Entry
 from resourcepool.history.writer import write
 from resourcepool.locks.models import Lock as LockRow

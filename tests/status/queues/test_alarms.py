@@ -11,9 +11,9 @@ from resourcepool.events import sentence_for
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import QueueServer
 from resourcepool.status.alarms import AlarmKind, alarms
-from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.problems import Flapping, Stuck
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
+from resourcepool.status.queues.system import queue_alarms
 from tests.eventually import eventually
 
 SETTINGS: dict[str, Any] = {
