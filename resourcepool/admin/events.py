@@ -37,7 +37,7 @@ from resourcepool.admin.filters import (
     newest,
 )
 from resourcepool.admin.paging import MAX_ROWS
-from resourcepool.dashboard.access import can_view
+from resourcepool.dashboard.links import can_view
 from resourcepool.events import localized
 from resourcepool.history.models import Event
 from resourcepool.status.event_text import add_sentences, thing

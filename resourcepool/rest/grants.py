@@ -30,8 +30,7 @@ from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.selectors import parse_key
-from resourcepool.rest.holder_names import HolderName
-from resourcepool.rest.limits import Quota
+from resourcepool.rest.limits import HolderName, Quota
 from resourcepool.signals import EventKind, is_recorded
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.waiting.acquire import acquire

@@ -19,7 +19,8 @@ from resourcepool.db.dialect.fields import seconds, whole
 from resourcepool.db.dialect.statement import Where
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
-from resourcepool.events import Sentence, SentenceField, sentence_for
+from resourcepool.events import Sentence, sentence_for
+from resourcepool.events.field import SentenceField
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.translation import gettext_lazy as _, gettext_noop

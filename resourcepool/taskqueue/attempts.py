@@ -12,8 +12,8 @@ from django.db.models import F
 
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow
+from resourcepool.leases.models import table_of
 from resourcepool.leases.statements import NOW, Held, Sql, change
-from resourcepool.leases.table import table_of
 from resourcepool.options import DAY
 from resourcepool.taskqueue.abstract import UNFINISHED
 from resourcepool.taskqueue.models import Stream, Task

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from resourcepool.admin.locks.conditions import ConditionAdmin
+from resourcepool.admin.locks import ConditionAdmin
 from tests.history.fixtures import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, C, later, permits, stands, waits
 

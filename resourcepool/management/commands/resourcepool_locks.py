@@ -249,8 +249,7 @@ def cycles_as_text(wait_cycles: Sequence[Cycle]) -> Iterator[Any]:
     if not wait_cycles:
         yield _("No wait cycle.")
     for cycle in wait_cycles:
-        head = _("Deadlock for %s:") if cycle.is_certain else _("Possible deadlock (may resolve) for %s:")
-        yield head % duration(cycle.lasts)
+        yield _("Deadlock for %s:") % duration(cycle.lasts)
         yield from (f"  {one_line(link, None)}" for link in cycle.links)
 
 

@@ -106,7 +106,7 @@ def lock_alarms(locks: LocksSummary, oldest: float) -> Iterator[Alarm]:
 
     A name in a deadlock gets no second alarm for its long wait.
     """
-    deadlocks = [cycle for cycle in locks.cycles if cycle.is_certain and cycle.lasts > DEADLOCK_AFTER]
+    deadlocks = [cycle for cycle in locks.cycles if cycle.lasts > DEADLOCK_AFTER]
     for cycle in deadlocks:
         first = cycle.links[0]
         revoke = f"revoke {quote(first.holds)} --kind {first.held_kind.value} --reason .."

@@ -1,30 +1,49 @@
-"""Admin pages of locks, semaphores and read-write locks: a row per name, a page with holders and waiters."""
+"""Admin pages of locks, semaphores, read-write locks, conditions and barriers: a list of names, a page for each."""
 
 from dataclasses import asdict
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_permission_codename
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import router
 from django.db.models import BooleanField, Exists, F, OuterRef, Value
 from django.db.models.functions import Concat, Substr
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.text import capfirst
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import lines
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
-from resourcepool.dashboard.access import can_view
+from resourcepool.dashboard.links import Links, can_view
+from resourcepool.exceptions import BadOption
 from resourcepool.history.models import Event
-from resourcepool.locks.models import NUMBER_MARK, Lock as LockRow, RWLockPermit, SemaphorePermit
+from resourcepool.locks.models import (
+    NUMBER_MARK,
+    Barrier,
+    ConditionWaiter,
+    Lock as LockRow,
+    RWLockPermit,
+    SemaphorePermit,
+)
 from resourcepool.locks.registry import parse_holder
 from resourcepool.operations import Operation
-from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER, holding_names
+from resourcepool.operations.locks import REMOVE_BARRIER, RESIZE, REVOKE, REVOKE_HOLDER, holding_names
 from resourcepool.operations.operation import by_name
 from resourcepool.status.locks.cycles import KINDS, cycles, lock_badge, short_holder
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.locks.lock_status import MAX_HOLDERS, LockStatus, lock_named, status_of
+from resourcepool.status.locks.lock_status import (
+    BARRIER_ROW,
+    MAX_HOLDERS,
+    LockStatus,
+    Page,
+    lock_named,
+    locks,
+    status_of,
+)
 from resourcepool.status.locks.summary import before_text, held_by, past_text
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
@@ -176,7 +195,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 
     @admin.display(description=_("wait cycles"))
     def wait_cycles(self, row: Any) -> str:
-        texts = [gettext("deadlock: %s") % one.said if one.is_certain else one.said for one in row.cycles]
+        texts = [gettext("deadlock: %s") % one.said for one in row.cycles]
         return lines("", *texts) if texts else gettext("none")
 
     @admin.display(description=_("fence"))
@@ -199,3 +218,80 @@ class SemaphoreAdmin(NamedAdmin):
 @admin.register(RWLockPermit)
 class RWLockAdmin(NamedAdmin):
     kind = LockKind.RWLOCK
+
+
+QUERY = {"q", "after"}
+
+
+class WaitedNameAdmin(ReadOnlyAdmin):
+    """A list of names and a page for each, found by name instead of by primary key."""
+
+    actions = ()
+    kind: ClassVar[LockKind]
+    list_template, page_template = "resourcepool/admin/conditions.html", "resourcepool/admin/condition.html"
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        self._check(request)
+        if unknown := set(request.GET) - QUERY:
+            raise SuspiciousOperation(
+                f"unknown parameters: {sorted(unknown)}"
+            )  # answered by 400, as in other lists
+        prefix = request.GET.get("q", "").strip()
+        try:
+            after = request.GET.get("after", "")
+            page = locks(kind=self.kind, prefix=prefix, after=after, limit=self.list_per_page)
+        except BadOption:
+            page = Page([], "")
+        links = Links(self.admin_site, request)
+        rows = [(one, links.change_page(self.model, one.name)) for one in page.locks]
+        context = {"rows": rows, "prefix": prefix, "after": page.after, "kind": self.kind}
+        return self.render_page(request, self.list_template, self._title, **context)
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        self._check(request)
+        statuses = lock_named(unquote(object_id or ""), self.kind)
+        if not statuses:
+            raise Http404
+        (one,) = statuses
+        context = {"one": one, **self.buttons_for(request, one)}
+        return self.render_page(request, self.page_template, one.called, **context)
+
+    def buttons_for(self, request: HttpRequest, one: LockStatus) -> dict[str, Any]:
+        """Return what the template needs for the buttons of operations."""
+        return {}
+
+    @property
+    def _title(self) -> str:
+        return str(capfirst(self.opts.verbose_name_plural))
+
+    def _check(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
+
+@admin.register(ConditionWaiter)
+class ConditionAdmin(WaitedNameAdmin):
+    kind = LockKind.CONDITION
+
+
+@admin.register(Barrier)
+class BarrierAdmin(WaitedNameAdmin, OperationsAdminMixin):
+    kind = LockKind.BARRIER
+    operations = by_name(REMOVE_BARRIER)
+
+    def buttons_for(self, request: HttpRequest, one: LockStatus) -> dict[str, Any]:
+        row = self.get_object(request, Barrier.own_key(one.name))
+        return self.page_context(request, row) if row else {}
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the barriers, without the rows of their notified waiters."""
+        return super().get_queryset(request).filter(BARRIER_ROW)
+
+    def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
+        """Redirect to the list afterwards, because a removed barrier has no page."""
+        return super().operate_view(request, object_id, name, back=self.page_url("changelist"))
+
+    def display_name(self, row: Any) -> str:
+        return self.kind.called(row.name)
