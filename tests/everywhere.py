@@ -231,7 +231,6 @@ IN_TURN = (
 )
 # Of these, in IN_TURN too, there are very many that are alike: a server tests every sixth each time, not every third.
 SELDOM = (
-    "tests/canary/test_commands.py::test_it_shows_none",
     "tests/canary/test_pages.py::test_a_page_shows_none",
     "tests/queues/test_any_order.py",
     "tests/resources/test_locked_rows.py::TestOfMany::test_all_others_are_done_and_it_says_so",

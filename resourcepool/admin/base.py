@@ -25,8 +25,7 @@ from resourcepool.admin.forms import SecondsField
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator, is_datetime_lookup, parse_param
 from resourcepool.db.dialect import MicrosUntil
 from resourcepool.db.dialect.fields import is_seconds
-from resourcepool.db.lock_holders import describe_lockers
-from resourcepool.db.transactions import fail_if_locked, row_locked
+from resourcepool.db.transactions import describe_lockers, fail_if_locked, row_locked
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.translation import gettext as _

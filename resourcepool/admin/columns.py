@@ -16,7 +16,8 @@ from django.utils.text import capfirst
 
 from resourcepool.dashboard.links import admin_url
 from resourcepool.db.dialect.fields import is_seconds
-from resourcepool.events import SentenceField, localized
+from resourcepool.events import localized
+from resourcepool.events.field import SentenceField
 from resourcepool.operations import Operation
 from resourcepool.status.snapshots import seconds_since
 from resourcepool.status.times import UNITS, ago, duration, exact_duration, format_datetime, precise_duration

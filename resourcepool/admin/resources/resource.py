@@ -25,7 +25,7 @@ from resourcepool.admin.resources.operations import DeletionMixin
 from resourcepool.db.dialect import DbNow
 from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
-from resourcepool.history.leaks import leak_events
+from resourcepool.history.models import leak_events
 from resourcepool.proxies import fields
 from resourcepool.proxies.fields import IDENTITY, BadField
 from resourcepool.proxies.models import Proxy
