@@ -13,7 +13,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.db import dialect
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.events import sentence_for
 from resourcepool.taskqueue.policy import GIVEN_BACK, Result
 from resourcepool.taskqueue.running_task import Attempt, failure_result

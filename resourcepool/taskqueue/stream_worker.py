@@ -13,7 +13,7 @@ from django.utils import translation
 
 from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.elections.election import Term
 from resourcepool.events import sentence_for

@@ -8,7 +8,7 @@ from typing import Generic, Never
 
 from resourcepool import options
 from resourcepool.clock import monotonic
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost

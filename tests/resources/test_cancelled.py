@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from resourcepool.db.threads import sync_async as async_threads
+from resourcepool.db import sync_async as async_threads
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
