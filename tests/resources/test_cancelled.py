@@ -17,7 +17,7 @@ from resourcepool.waiting import acquire
 from resourcepool.waiting.poll import poller_on
 from tests.app.rows import columns, hold, new, several
 from tests.committed import Clock
-from tests.db.threads.test_async_threads import cancel, cancelled, everything_has_run
+from tests.db.test_async_threads import cancel, cancelled, everything_has_run
 from tests.eventually import closing, eventually
 from tests.resources.busy_thread import occupied, soon
 from tests.waiting.threads import let_pass
