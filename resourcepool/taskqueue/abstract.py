@@ -35,11 +35,6 @@ UNFINISHED = Where(" AND finished_at IS NULL")
 BARE_KEY: dict[str, Any] = {"db_index": False, "db_constraint": False}
 
 
-def tasks_text(tasks: int) -> str:
-    """Return "1 task" or "7 tasks", for logs."""
-    return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
-
-
 def event_reason(name: str, why: str) -> str:
     """Return the reason of an event: the name of the task or timer, and ``why``."""
     return sentence_for("about", name=name, why=why) if why else name
