@@ -98,7 +98,7 @@ def before_text(one: LockStatus) -> str:
 
 
 def state_sentence(one: LockStatus) -> str:
-    """Return in a sentence who has it, or why it can or cannot be acquired."""
+    """Return in a sentence its holder, or why it can or cannot be acquired."""
     if one.kind is LockKind.BARRIER:
         up = _("Barrier is up; waiters continue when it is removed.")
         return up if one.creator else _("Barrier is down; wait() returns at once.")
