@@ -23,8 +23,7 @@ from resourcepool.db.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import FreeRowCache, candidates, claim_first
-from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import AbstractLease, Model
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.resources import selectors
 from resourcepool.resources.lease import M, ResourceLease

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dashboard.cells import CellDescriber, proportional_shares, resource_squares
+from resourcepool.dashboard.containers import CellDescriber, proportional_shares, resource_squares
 from resourcepool.resources.state import State
 from resourcepool.status.resources.grid import Cell
 

@@ -9,8 +9,8 @@ from django.utils import timezone, translation
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import Bucket, DispenserTask, Task, Topic
-from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.problems import Flapping
+from resourcepool.status.queues.system import queue_alarms
 from resourcepool.status.work.dispensers import dispenser_alarms, dispensers
 from resourcepool.status.work.streams import stream_alarms, streams
 from resourcepool.status.work.timers import timer_alarms, topics

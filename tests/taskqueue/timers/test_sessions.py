@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone, translation
 
-from resourcepool.contrib.celery_timers import handover
+from resourcepool.contrib.celery_timers import tasks as handover
 from resourcepool.models import Topic
 from resourcepool.taskqueue import timers
 from tests.taskqueue.consumers import WITHIN, Gate
@@ -17,7 +17,7 @@ on_servers = pytest.mark.only("mysql", "postgresql")
 
 @on_servers
 def test_a_session_that_ends_between_two_timers_makes_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_them(monkeypatch, None)
+    keep_them(monkeypatch, None, is_checked=True)
     topic(retries=0, max_crashes=1)
     used: list[int] = []
     timers.on("t")(lambda _: used.append(session()))
