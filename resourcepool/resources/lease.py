@@ -12,7 +12,7 @@ from resourcepool import options
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.open_transaction import refuse_open_transaction
 from resourcepool.db.retry import retrying
-from resourcepool.db.sync_async import ASYNC, in_thread, run_sync
+from resourcepool.db.sync_async import ASYNC, for_asyncio, in_thread, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.events.field import SentenceField
@@ -24,7 +24,7 @@ from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.statements import instance
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.options import Seconds
-from resourcepool.resources.state import MAX_REASON, QuarantinePolicy, next_strikes, quarantine_seconds
+from resourcepool.resources.state import MAX_REASON, next_strikes, quarantine_limits, quarantine_seconds
 from resourcepool.signals import EventKind
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
@@ -94,12 +94,12 @@ class ResourceLease(Lease, Generic[M]):
     def _quarantine(self, reason: str, what: EventKind) -> None:
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
-        policy = QuarantinePolicy.from_settings()
+        limits = quarantine_limits()
 
         def send(connection: BaseDatabaseWrapper) -> int:
             row = (self.model, self.pk, self.fence)
             settle = partial(verbs.settle_release, connection, *row, self._trust.until)
-            return retrying(connection, partial(self._store_quarantine, reason, policy), settle=settle)
+            return retrying(connection, partial(self._store_quarantine, reason, *limits), settle=settle)
 
         self._give_up(what, f"quarantined ({reason})", send, reason)
 
@@ -162,13 +162,13 @@ class ResourceLease(Lease, Generic[M]):
         grant = Grant(other.pk, other.fence, other.holder, other._trust.sent_at, other._trust.valid_for)
         self._take(grant, self._connection)
 
-    def _store_quarantine(self, reason: str, policy: QuarantinePolicy) -> int:
+    def _store_quarantine(self, reason: str, base: float, cap: float) -> int:
         own_row = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
         row = own_row.values_list("strikes", "struck_at", DbNow()).first()
         if row is None:
             return 0
         strikes = next_strikes(*row)
-        seconds = quarantine_seconds(strikes, policy)
+        seconds = quarantine_seconds(strikes, base, cap)
         return own_row.update(
             busy_before=DbLater(seconds),
             fence=models.F("fence") + 1,
@@ -180,17 +180,9 @@ class ResourceLease(Lease, Generic[M]):
             struck_at=DbNow(),
         )
 
-    async def arelease(self) -> None:
-        """``release`` for asyncio."""
-        await in_thread(self.release)
-
-    async def arenew(self) -> None:
-        """``renew`` for asyncio."""
-        await in_thread(self.renew)
-
-    async def aquarantine(self, reason: str) -> None:
-        """``quarantine`` for asyncio."""
-        await in_thread(self.quarantine, reason)
+    arelease = for_asyncio(release)
+    arenew = for_asyncio(Lease.renew)
+    aquarantine = for_asyncio(quarantine)
 
     async def afix(self, reason: str, *, timeout: Seconds | None = None) -> None:
         """``fix`` for asyncio; waiting for another resource occupies no thread."""

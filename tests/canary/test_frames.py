@@ -22,7 +22,7 @@ from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaph
 from resourcepool.models import Proxy
 from resourcepool.proxies.importer import ProxyImporter
 from resourcepool.queues import QueueServer
-from resourcepool.resources.state import QuarantinePolicy
+from resourcepool.resources.state import quarantine_limits
 from resourcepool.rest.refusals import error_response
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept
@@ -55,7 +55,7 @@ WRONG: dict[str, Callable[[], Any]] = {
 SETTINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "TTL": ("x", Proxy.pool.acquire),
     "TICKET_TTL": ("x", ticket_ttl),
-    "QUARANTINE": ({"base": "x"}, QuarantinePolicy.from_settings),
+    "QUARANTINE": ({"base": "x"}, quarantine_limits),
     "HISTORY_KEPT": ("x", history_kept),
     "ALARMS": ({"oldest_wait": "x"}, Thresholds.from_settings),
     "CHECKS": ({"resourcepool.Proxy": [TOKEN]}, lambda: check(Proxy)),
