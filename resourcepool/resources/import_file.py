@@ -48,18 +48,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A bad line, with the wrong field and the reason; ``host`` only of a proxy whose address is valid."""
+    """A bad line, with the wrong field and the reason."""
 
     line: int
     field: str
     reason: str
-    host: str = ""
 
     def __str__(self) -> str:
-        parameters = {"count": self.line, "field": self.field, "why": self.reason}
-        if self.host:
-            return Sentence(_("line %(count)s (%(host)s): %(field)s: %(why)s"), host=self.host, **parameters)
-        return Sentence(_("line %(count)s: %(field)s: %(why)s"), **parameters)
+        text = _("line %(count)s: %(field)s: %(why)s")
+        return Sentence(text, count=self.line, field=self.field, why=self.reason)
 
 
 @dataclass
@@ -99,7 +96,7 @@ class ParsedFile:
             why = Sentence(
                 _("the same %(names)s as line %(count)s"), names=", ".join(self.key), count=first.line
             )
-            line = BadLine(line.line, "row", why, line.values.get("host", ""))
+            line = BadLine(line.line, "row", why)
         self.bad_count += 1
         if len(self.bad) < MAX_BAD_LINES_KEPT:
             self.bad.append(line)

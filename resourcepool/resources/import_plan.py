@@ -77,7 +77,7 @@ class ImportPlan:
         result.bad, result.bad_count = parsed.bad, parsed.bad_count
         for bad in parsed.bad:
             why = sentence_for("about", name=bad.field, why=bad.reason)
-            result.rows.append(RowChange(bad.line, WRONG, bad.host, note=localized(why)))
+            result.rows.append(RowChange(bad.line, WRONG, "", note=localized(why)))
         result.rows.sort()
         result.new, result.returned, result.retired = len(self.new), len(self.returning), len(self.retiring)
 

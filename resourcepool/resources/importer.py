@@ -132,7 +132,7 @@ class Importer:
         key = self.key(names)
         parsed = ParsedFile(key, [name for name in self.parsers if name in names and name not in key])
         for count, (number, cells) in enumerate(rows, 1):
-            parsed.add(self.row(number, cells, key))
+            parsed.add(self.row(number, cells))
             if parsed.is_stopped:
                 break
             if count % PROGRESS_EVERY == 0:
@@ -188,19 +188,14 @@ class Importer:
         unique = [[one.attname] for one in meta.concrete_fields if one.unique and not one.primary_key]
         return next((columns for columns in (*constraints, *unique) if set(columns) <= set(names)), ())
 
-    def row(self, line: int, cells: CellReader, key: Collection[str]) -> Row | BadLine:
+    def row(self, line: int, cells: CellReader) -> Row | BadLine:
         """Parse the cells of line number ``line``."""
-        values: dict[str, Any] = {}
         try:
-            for name, text in cells().items():
-                if name in self.parsers:
-                    values[name] = self.parsers[name](text)
-        except BadField as error:
-            # If the address is wrong, the text in place of the host may be a password.
-            return BadLine(
-                line, error.field, error.reason, "" if error.field in key else values.get("host", "")
+            return Row(
+                line, {name: self.parsers[name](text) for name, text in cells().items() if name in self.parsers}
             )
-        return Row(line, values)
+        except BadField as error:
+            return BadLine(line, error.field, error.reason)
 
     def existing(self, parsed: ParsedFile, *, whole: bool) -> Iterator[Any]:
         """Yield the existing rows: those that may be in the file, or the ``whole`` table."""

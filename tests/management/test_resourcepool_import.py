@@ -108,7 +108,7 @@ def test_skipped_lines_are_shown_on_standard_error(run: Run) -> None:
 
 def test_json_is_one_object_on_standard_output(run: Run) -> None:
     run("a.example:80\na.example:81\nb.example:0", "--skip-bad", "--json")
-    bad = {"line": 3, "field": "port", "reason": "not a whole number from 1 to 65535", "host": ""}
+    bad = {"line": 3, "field": "port", "reason": "not a whole number from 1 to 65535"}
     assert json.loads(run.out) == {
         "ok": True,
         "dry_run": False,

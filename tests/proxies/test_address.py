@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import example, given, strategies as st
 
-from resourcepool.proxies.fields import IDENTITY, address
+from resourcepool.proxies.fields import address
 from resourcepool.proxies.importer import ProxyImporter
 from resourcepool.resources.import_file import BadField, BadLine, Row
 
@@ -111,7 +111,7 @@ def test_what_is_no_address_is_refused_without_showing_it(text: str, reason: str
 
 
 def said(text: str) -> Row | BadLine:
-    return ProxyImporter().row(1, lambda: address(text), IDENTITY)
+    return ProxyImporter().row(1, lambda: address(text))
 
 
 ANYTHING = st.text(st.characters(exclude_characters="\n\r"), max_size=60)

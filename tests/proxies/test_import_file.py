@@ -148,7 +148,7 @@ class TestBadLines:
     def test_say_the_line_the_field_and_the_reason(self) -> None:
         assert bad("host,port,weight\na.example,99999,1\nb.example,80,1\nc.example,80,0\n,80,1") == [
             "line 2: port: not a whole number from 1 to 65535",
-            "line 4 (c.example): weight: not a whole number from 1 to 1000000",
+            "line 4: weight: not a whole number from 1 to 1000000",
             "line 5: host: missing",
         ]
 
@@ -158,7 +158,7 @@ class TestBadLines:
     def test_the_same_proxy_with_other_values_is_one(self) -> None:
         found = reading("a.example:80\nb.example:80\nhttp://:other@a.example:80")
         assert [str(line) for line in found.bad] == [
-            "line 3 (a.example): row: the same scheme, host, port, username as line 1",
+            "line 3: row: the same scheme, host, port, username as line 1",
         ]
         assert [row.line for row in found.rows.values()] == [1, 2]
 
