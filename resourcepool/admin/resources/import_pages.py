@@ -77,7 +77,6 @@ class UploadForm(forms.Form):
 class ImportMixin(ResourceOperationsMixin):
     """Adds the import to the list of resources, for users who may add and change them."""
 
-    import_template = "resourcepool/admin/import.html"
     importer: ClassVar[type[Importer]] = Importer
 
     def get_urls(self) -> list[URLPattern]:
@@ -98,14 +97,10 @@ class ImportMixin(ResourceOperationsMixin):
             raise PermissionDenied
         if request.method == "POST" and "sealed" in request.POST:
             return self._import(request)
-        is_posted = request.method == "POST"
-        form = UploadForm(
-            request.POST if is_posted else None,
-            request.FILES if is_posted else None,
-            importer=self.importer(self.model),
-            may_operate=self.has_operate_permission(request),
-        )
-        if is_posted and form.is_valid():
+        posted = (request.POST, request.FILES) if request.method == "POST" else ()
+        may_operate = self.has_operate_permission(request)
+        form = UploadForm(*posted, importer=self.importer(self.model), may_operate=may_operate)
+        if form.is_valid():
             return self._show_plan(request, form)
         return self._render(request, form=form)
 
@@ -120,12 +115,13 @@ class ImportMixin(ResourceOperationsMixin):
         except ResourcePoolError as error:
             form.add_error("file", error_lines(error))
             return self._render(request, form=form)
-        is_refused = plan.bad_count and not options["skip_bad"]
+        wrong = 0 if options["skip_bad"] else plan.bad_count
+        plan.bad_count -= wrong  # they are not skipped
         lines = sentences(self.model, plan, dry_run=True, sync=options["sync"])
-        if is_refused:
-            lines.append(_("Correct the wrong lines, or skip them. Nothing can be imported yet."))
+        if wrong:
+            lines.append(_("%d wrong: correct them, or skip them. Nothing can be imported yet.") % wrong)
         return self._render(
-            request, plan=plan, sentences=lines, sealed="" if is_refused else token, name=name, **options
+            request, plan=plan, sentences=lines, sealed="" if wrong else token, name=name, **options
         )
 
     def _import(self, request: HttpRequest) -> HttpResponse:
@@ -156,7 +152,7 @@ class ImportMixin(ResourceOperationsMixin):
 
     def _render(self, request: HttpRequest, **context: Any) -> HttpResponse:
         title = _("Import %s") % self.opts.verbose_name_plural
-        return self.render_page(request, self.import_template, title, **context)
+        return self.render_page(request, "resourcepool/admin/import.html", title, **context)
 
 
 def error_lines(error: ResourcePoolError) -> list[str]:
