@@ -1,11 +1,11 @@
-"""The panels of systems with named rows, and the squares of cards: one per resource, or a hundred in proportion."""
+"""The panels of systems with named rows, and the squares of cards: one per resource."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.admin.utils import quote
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
@@ -102,7 +102,6 @@ def _row(links: Links, system: NamedSystem, declared: Panel, number: int, status
     return Row(f"{declared.id_prefix}{number}", status, page, CSS.get(status.badge.level, "up"), urls)
 
 
-PROPORTIONAL_SQUARES = 100
 OVERDUE = "overdue"
 KEY_PLACEHOLDER = "0pk0"  # placeholder for the key in a URL
 
@@ -154,24 +153,3 @@ class CellDescriber:
         if cell.is_overdue:
             line += ", " + self._overdue
         return line
-
-
-def proportional_squares(counts: Mapping[State, int]) -> SafeString:
-    """Return a hundred squares, divided in proportion to the resources in each state."""
-    shares = proportional_shares(counts, PROPORTIONAL_SQUARES)
-    states = (state for state, share in shares.items() for _square in range(share))
-    return format_html(
-        '<span class="rp-bands" aria-hidden="true">{}</span>',
-        format_html_join("", '<span class="rp-cell rp-{}"></span>', ((state,) for state in states)),
-    )
-
-
-def proportional_shares(counts: Mapping[State, int], places: int) -> dict[State, int]:
-    """Divide ``places`` in proportion to ``counts``; each count above 0 gets at least one."""
-    total = sum(counts.values())
-    if not total:
-        return {}
-    shares = {state: max(1, count * places // total) for state, count in counts.items() if count}
-    largest = max(shares, key=lambda state: counts[state])
-    shares[largest] += places - sum(shares.values())
-    return shares

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dashboard.containers import CellDescriber, proportional_shares, resource_squares
+from resourcepool.dashboard.containers import CellDescriber, resource_squares
 from resourcepool.resources.state import State
 from resourcepool.status.resources.grid import Cell
 
@@ -34,17 +34,3 @@ def test_a_square_links_to_the_page_of_its_resource() -> None:
         [Cell("a/b", "", State.FREE, "", None, None)], "/admin/app/thing/0pk0/change/", "rp0"
     )
     assert 'href="/admin/app/thing/a_2Fb/change/"' in html
-
-
-@pytest.mark.parametrize(
-    ("counts", "shares"),
-    [
-        ({State.FREE: 1_500, State.LEASED: 500}, {State.FREE: 75, State.LEASED: 25}),
-        ({State.FREE: 99_999, State.OUT: 1, State.LEASED: 0}, {State.FREE: 99, State.OUT: 1}),
-        ({State.FREE: 0}, {}),
-    ],
-)
-def test_a_large_pool_has_a_hundred_squares_and_at_least_one_per_state(
-    counts: dict[State, int], shares: dict[State, int]
-) -> None:
-    assert proportional_shares(counts, 100) == shares

@@ -59,6 +59,7 @@ class Command(OperatorCommand):
         answers, chosen = arguments.field_values(operation, options), _chosen(operation, options)
         targets = {model: operation.targets(rows, by_id=by_id) for model, rows in chosen.items()}
         counts = read_each(targets, lambda model: retrying(connections[model.pool.using], targets[model].count))
+        chosen = {model: chosen[model] for model in counts}  # those with a table
         found, limit, dry_run = sum(counts.values()), options["limit"], options["dry_run"]
         listed = [row for model in counts for row in targets[model].order_by("pk")[:limit]][:limit]
         if listed and not self.as_json:
