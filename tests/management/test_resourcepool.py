@@ -1,10 +1,13 @@
 """``manage.py resourcepool NOUN VERB``."""
 
+import shutil
+import subprocess
+
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from resourcepool.management.commands.resourcepool import nouns, overview, resolve
+from resourcepool.management.commands.resourcepool import completion, nouns, overview, resolve
 from resourcepool.models import Proxy, Stream
 from resourcepool.operations import OPERATIONS
 from tests.app.rows import columns, hold, new
@@ -56,3 +59,19 @@ def test_the_overview_names_every_command_and_operation() -> None:
     assert {"streams", "locks", "queues", "doctor", "resources"} <= set(nouns())
     for name in (*nouns(), *OPERATIONS, "discard"):
         assert name in shown
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (["./manage.py", "resourcepool", "str"], ["streams"]),
+        (["python", "manage.py", "resourcepool", "streams", "pau"], ["pause"]),
+        (["./manage.py", "resourcepool", "resources", "quar"], ["quarantine"]),
+    ],
+)
+def test_bash_completes_nouns_and_verbs(line: list[str], expected: list[str]) -> None:
+    words = " ".join(f"'{word}'" for word in line)
+    script = f"{completion()}\nCOMP_WORDS=({words}); COMP_CWORD={len(line) - 1}; _resourcepool; echo ${{COMPREPLY[@]}}"
+    answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert answer.stdout.split() == expected

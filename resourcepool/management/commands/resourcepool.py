@@ -16,6 +16,18 @@ from resourcepool.translation import gettext as _
 PREFIX = "resourcepool_"
 RESOURCES = "resources"  # the noun of the commands about resources
 OF_RESOURCES = ("status", "why", "check", "fix", "close", "import", "export")
+COMPLETION = """\
+# eval "$(manage.py resourcepool --completion)"
+_resourcepool() {
+    local at=1
+    while [ "$at" -lt "$COMP_CWORD" ] && [ "${COMP_WORDS[at]}" != resourcepool ]; do at=$((at + 1)); done
+    case "$((COMP_CWORD - at)):${COMP_WORDS[at + 1]}" in
+        1:*) COMPREPLY=($(compgen -W "%(nouns)s" -- "${COMP_WORDS[COMP_CWORD]}")) ;;
+%(verbs)s
+    esac
+}
+complete -o default -F _resourcepool manage.py ./manage.py python python3
+"""
 
 
 class Command(BaseCommand):
@@ -25,7 +37,9 @@ class Command(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         """Run what a noun and a verb name; that command reads the rest of the line."""
         words = argv[2:]
-        if not words or words[0] in ("--help", "-h", "help"):
+        if words[:1] == ["--completion"]:
+            self.stdout.write(completion())
+        elif not words or words[0] in ("--help", "-h", "help"):
             self.stdout.write(overview())
         else:
             try:
@@ -90,3 +104,14 @@ def overview() -> str:
     lines = [f"  {noun:{width}}{' '.join(of_noun)}".rstrip() for noun, of_noun in found.items()]
     head = _("Usage: manage.py resourcepool NOUN [VERB] ..; see each with --help. Nouns and their verbs:")
     return "\n".join([head, *lines])
+
+
+def completion() -> str:
+    """Return a script for bash that completes nouns and verbs."""
+    found = nouns()
+    cases = [
+        f'        2:{noun}) COMPREPLY=($(compgen -W "{" ".join(of_noun)}" -- "${{COMP_WORDS[COMP_CWORD]}}")) ;;'
+        for noun, of_noun in found.items()
+        if of_noun
+    ]
+    return COMPLETION % {"nouns": " ".join(found), "verbs": "\n".join(cases)}
