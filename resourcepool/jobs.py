@@ -12,7 +12,8 @@ from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.elections.election import Election, Term
 from resourcepool.elections.models import AbstractElection
-from resourcepool.events import Sentence, SentenceField, sentence_for
+from resourcepool.events import Sentence, sentence_for
+from resourcepool.events.field import SentenceField
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.text import TextField, ascii_escaped

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections, router
 
-from resourcepool.checks.messages import CheckWarning, Error
+from resourcepool.checks import CheckWarning, Error
 from resourcepool.documentation import documented
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.table import inherited_from
+from resourcepool.leases.models import inherited_from
 from resourcepool.models import Event
 from resourcepool.resources.models import OWN_PERMISSIONS
 from resourcepool.resources.registry import inherited_models, resource_models

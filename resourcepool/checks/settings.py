@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, register
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
-from resourcepool.checks.messages import CheckWarning, Error
+from resourcepool.checks import CheckWarning, Error
 from resourcepool.conf import (
     DEFAULTS,
     POOL_OPTIONS,

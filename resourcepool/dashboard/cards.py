@@ -9,8 +9,7 @@ from resourcepool.dashboard.containers import KEY_PLACEHOLDER, proportional_squa
 from resourcepool.dashboard.links import Links, visible_jobs
 from resourcepool.dashboard.panels import draw_panels
 from resourcepool.dashboard.problems import problems
-from resourcepool.history.leaks import open_leaks
-from resourcepool.history.models import Event
+from resourcepool.history.models import Event, open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict

@@ -19,9 +19,8 @@ from resourcepool.db.background import own_connections
 from resourcepool.db.background_thread import HISTORY, Routine, background_thread
 from resourcepool.db.threads.daemon import per_process
 from resourcepool.db.timeouts import statement_timeout
-from resourcepool.history.merge import merge_events
 from resourcepool.history.models import Event
-from resourcepool.history.writer import write, write_gap
+from resourcepool.history.writer import merge_events, write, write_gap
 from resourcepool.leases.shutdown import at_exit
 from resourcepool.signals import EventKind, RowEvent, exit_hooks, recorders
 

@@ -238,11 +238,6 @@ class Ending:
         """Whether the ending is decided."""
         return self.lost is not None or bool(self.outcome)
 
-    @property
-    def may_have_ended(self) -> bool:
-        """Whether the grant has ended or may have ended."""
-        return self.has_ended or self.is_ending or self.is_in_doubt
-
     def raise_if_ended(self, lease: object) -> None:
         """Raise LeaseLost or LeaseReleased if ``lease`` has ended or may have ended."""
         if self.lost is not None:

@@ -22,7 +22,7 @@ from resourcepool.db.transactions import run_short_transaction
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import FreeRowCache, candidates, claim, claim_first
-from resourcepool.leases.table import table_of
+from resourcepool.leases.models import table_of
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
 from resourcepool.locks.lockable import LockLease

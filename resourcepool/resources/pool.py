@@ -18,8 +18,7 @@ from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.table import refuse_inherited
+from resourcepool.leases.models import AbstractLease, refuse_inherited
 from resourcepool.leases.terms import Request
 from resourcepool.resources.lease import M, ResourceLease
 from resourcepool.resources.requests import (

@@ -18,7 +18,7 @@ from resourcepool.db.dialect.statement import ANY_ROW
 from resourcepool.db.inspection import QueryPlan, inspector
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import free_rows, verbs
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import Terms
 from resourcepool.models import AbstractResource, Proxy
 from resourcepool.safety import measurements

@@ -91,24 +91,10 @@ def _resources_and_holders(text: str, models: Sequence[Any]) -> Iterator[Found]:
 
 
 def _resource(row: Any) -> Found:
-    one = why.resource(row)
-    lines = [f"{capfirst(str(one.state.label))}.", one.explanation]
-    if one.lease:
-        lines[1:] = [_held_since(one.lease), one.explanation]
-    if one.endings and not one.lease:
-        last = one.endings[0]
-        values = {"how": last.what.label, "ago": ago(last.age), "holder": last.holder or "-"}
-        lines.append(_("Its last lease, of %(holder)s, ended %(ago)s: %(how)s.") % values)
+    *about, (_why, explanation), check = why.facts(why.resource(row))
+    line = ", ".join(f"{name}: {value}" for name, value in (*about, check))
     name = f"{row.pk}: {row}" if str(row) != str(row.pk) else str(row.pk)
-    return Found(f"{capfirst(row._meta.verbose_name)} {name}", lines, type(row), row.pk)
-
-
-def _held_since(lease: ActiveLease) -> str:
-    values = {"holder": lease.holder, "left": duration(lease.expires_in)}
-    if lease.held is None:
-        return _("Held by %(holder)s; expires in %(left)s unless renewed.") % values
-    text = _("Held by %(holder)s for %(time)s; expires in %(left)s unless renewed.")
-    return text % {**values, "time": duration(lease.held)}
+    return Found(f"{capfirst(row._meta.verbose_name)} {name}", [capfirst(line), explanation], type(row), row.pk)
 
 
 def _holder(holder: why.HolderExplanation) -> Found:

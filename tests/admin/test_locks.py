@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from resourcepool.admin import events
-from resourcepool.history.merge import Entry
-from resourcepool.history.writer import write
+from resourcepool.history.writer import Entry, write
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import RWLockPermit, SemaphorePermit
 from resourcepool.signals import EventKind, RowEvent

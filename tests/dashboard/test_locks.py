@@ -12,8 +12,7 @@ from django.urls import reverse
 
 import resourcepool
 from resourcepool.dashboard.panels import MAX_CONDITIONS_SHOWN
-from resourcepool.history.merge import Entry
-from resourcepool.history.writer import write
+from resourcepool.history.writer import Entry, write
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Stream
 from resourcepool.signals import EventKind, RowEvent

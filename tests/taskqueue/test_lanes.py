@@ -11,8 +11,7 @@ from tests.eventually import eventually
 from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
 
 
-def test_more_blocked_lanes_than_can_be_named_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_worker, "MAX_WAITING_LANES", 100)
+def test_very_many_blocked_lanes_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_worker, "MIN_PAUSE", stream_worker.POLICY_MAX_AGE + 0.1)  # as after a long rest
     monkeypatch.setattr(stream_worker, "MAX_PAUSE", stream_worker.POLICY_MAX_AGE + 0.1)
     stream(lanes=2)
@@ -29,10 +28,7 @@ def test_more_blocked_lanes_than_can_be_named_hold_up_no_other(monkeypatch: pyte
         eventually(lambda: ran == ["a1", "a2", "299", "after 299"], WITHIN, lambda: ran)
 
 
-def test_of_so_many_lanes_each_is_still_in_order_and_is_tried_again_in_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(stream_worker, "MAX_WAITING_LANES", 10)
+def test_of_many_lanes_each_is_in_order_and_is_tried_again_in_time() -> None:
     stream(lanes=4, retries=1, retry_delay=0.2)
     ran: dict[str, list[str]] = {}
 

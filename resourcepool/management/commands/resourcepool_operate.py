@@ -45,7 +45,6 @@ class Command(OperatorCommand):
         ]
 
     def resources(self) -> list[Argument]:
-        """Return the arguments that select resources."""
         return [
             arg("pool", _("only this pool (app.Model, or Model); required with ids"), nargs="?"),
             arg("id", _("primary keys of resources"), nargs="*"),

@@ -133,7 +133,6 @@ class LocksSystem(System):
     """The locks; an alarm names the kind of its lock."""
 
     def list_of_alarm(self, kind: AlarmKind, name: str) -> tuple[Any, dict[str, str]]:
-        """See ``System``."""
         lock_kind, _space, name = name.partition(" ")
         return LockKind(lock_kind).model, {"status": "waited", "q": name}
 

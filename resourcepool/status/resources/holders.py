@@ -130,7 +130,6 @@ def on_host(rows: Any, host: str) -> Any:
 
 
 def shares_history_database(model: Any) -> bool:
-    """Whether the pool of ``model`` and the history are in one database."""
     return bool(router.db_for_read(Event) == model.pool.using)
 
 

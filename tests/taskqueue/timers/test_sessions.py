@@ -16,7 +16,7 @@ on_servers = pytest.mark.only("mysql", "postgresql")
 
 @on_servers
 def test_a_session_that_ends_between_two_timers_makes_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_them(monkeypatch, None)
+    keep_them(monkeypatch, None, is_checked=True)
     topic(retries=0, max_crashes=1)
     used: list[int] = []
     timers.on("t")(lambda _: used.append(session()))

@@ -1,0 +1,71 @@
+"""Invalid settings written past validation are reported in a sentence, and cause no crash loop."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.models import Stream, Task
+from resourcepool.status.work.streams import streams
+from resourcepool.taskqueue import handler, submit
+from tests.eventually import eventually
+from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream
+from tests.taskqueue.test_stream_worker import leads, run_once
+
+WRONG: list[dict[str, Any]] = [
+    {"lanes": 0},
+    {"lanes": 1_000},
+    {"on_failure": "x"},
+    {"retry_delay": -1.0},
+    {"term_ttl": 0.0},
+    {"lock_delay": -1.0},
+    {"done_kept": -1.0},
+    {"max_crashes": 0},
+    {"retries": 10_000},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
+    wrong: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.SETTINGS_CHECK_EVERY", 0.1)
+    stream()
+    ((name, value),) = wrong.items()
+    right = {name: getattr(Stream.objects.get(), name)}
+    Stream.objects.update(**wrong)
+    handler("note")(lambda _: None)
+    submit("oracle", "note", key="a")
+    said = f"{name}={value!r}: "
+    (one,) = streams("oracle")
+    assert said in one.explanation
+    with consuming():
+        eventually(lambda: said in caplog.text, WITHIN)
+        Stream.objects.update(**right)
+        finished(1)
+    assert caplog.text.count(said) == 1
+    assert streams("oracle")[0].explanation == ""
+
+
+def test_a_leader_goes_on_with_the_settings_that_were_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.taskqueue.stream_worker.POLICY_MAX_AGE", 0)
+    worker = leads(lanes=2)
+    run_once(worker)
+    Stream.objects.update(on_failure="x", lanes=0)
+    run_once(worker)
+    assert worker._policy is not None
+    assert (worker._policy.lanes, worker._policy.on_failure) == (2, "block")
+    Stream.objects.update(on_failure="skip", lanes=3)
+    run_once(worker)
+    assert (worker._policy.lanes, worker._policy.on_failure) == (3, "skip")
+
+
+def test_a_task_with_values_past_validation_fails_in_a_sentence() -> None:
+    stream(on_failure="skip")
+    handler("note")(lambda _: None)
+    for key in "ab":
+        submit("oracle", "note", key=key)
+    Task.objects.filter(key="a").update(params="{no JSON")
+    with consuming():
+        finished(2)
+    assert states() == {"a": "skipped", "b": "done"}
+    assert "JSONDecodeError" in Task.objects.get(key="a").outcome
