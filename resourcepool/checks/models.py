@@ -135,7 +135,6 @@ def check_tenants(**_: Any) -> list[CheckMessage]:
 
 
 def _apps_of_tenants() -> set[str]:
-    """Return the names of the apps in TENANT_APPS and TENANT_TYPES."""
     shared, types = getattr(settings, "PUBLIC_SCHEMA_NAME", "public"), getattr(settings, "TENANT_TYPES", {})
     apps = [*getattr(settings, "TENANT_APPS", ())]
     for name, kind in types.items():

@@ -12,7 +12,7 @@ from functools import partial
 
 from resourcepool.clock import monotonic
 from resourcepool.db.background import OwnConnections, own_connections
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from resourcepool.db.timeouts import statement_timeout
 
 RENEWALS, WAITERS, CHANNELS, HISTORY = "renewals", "waiters", "channels", "history"
@@ -129,7 +129,6 @@ class BackgroundThread:
         routine.next_at = next_at
 
     def _sleep_until(self, moment: float) -> None:
-        """Sleep until ``moment``, the next turn, or a request."""
         next_at = min(moment, *(each.next_at for each in self._in_order()))
         self._receive(max(0.0, next_at - monotonic()))
 

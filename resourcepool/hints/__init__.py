@@ -107,8 +107,6 @@ def flush_at_exit() -> None:
 
 
 class _Process:
-    """The state of one process."""
-
     def __init__(self) -> None:
         self.address = 1 + secrets.randbelow(MAX_ADDRESSES - 1)
         self.exit_timeout = EXIT_TIMEOUT

@@ -5,8 +5,7 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-from resourcepool.db.threads.daemon import Daemon
-from resourcepool.db.threads.wakeup import SignalSafeEvent
+from resourcepool.db.threads import Daemon, SignalSafeEvent
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
 from resourcepool.hints.choice import TIMEOUT, Outage, Transport

@@ -7,7 +7,7 @@ import queue
 import threading
 from time import monotonic
 
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
 from resourcepool.hints.choice import Outage, Transport

@@ -191,7 +191,6 @@ def _float(value: float | None) -> str:
 
 
 def _texts(event: RowEvent, texts: list[str]) -> str:
-    """Return the SQL of the text columns, and append its parameters to ``texts``."""
     values = (
         event.model._meta.label_lower,
         storable(event.pk, MAX_ROW),

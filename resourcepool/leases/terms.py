@@ -142,7 +142,6 @@ def caller_location() -> SourceLine | None:
 
 @functools.lru_cache(1_000)
 def _is_wrapper(file: str) -> bool:
-    """Whether functions in this file acquire only on behalf of a caller."""
     return file.startswith(PACKAGE) or any(part in file for part in WRAPPERS)
 
 

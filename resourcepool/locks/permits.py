@@ -16,7 +16,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.sync_async import for_asyncio
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.db.transactions import run_short_transaction
 from resourcepool.exceptions import BadOption

@@ -12,7 +12,7 @@ from resourcepool import options
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.open_transaction import refuse_open_transaction
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import ASYNC, in_thread, run_sync
+from resourcepool.db.sync_async import ASYNC, in_thread, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.events.field import SentenceField

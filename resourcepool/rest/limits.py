@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from resourcepool import options
 from resourcepool.conf import rest_limits, rest_waits
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.daemon import per_process
+from resourcepool.db.threads import per_process
 from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request as LeaseRequest

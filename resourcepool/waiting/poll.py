@@ -16,7 +16,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.background import log_errors, own_connections
 from resourcepool.db.background_thread import PAUSE_AFTER_FAILURE, WAITERS, BackgroundThread
-from resourcepool.db.threads.sync_async import never
+from resourcepool.db.sync_async import never
 from resourcepool.db.timeouts import STATEMENT_TIMEOUT, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown

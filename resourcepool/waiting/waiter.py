@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from resourcepool import hints
 from resourcepool.clock import monotonic
 from resourcepool.conf import ticket_ttl
-from resourcepool.db.threads.wakeup import Outcome
+from resourcepool.db.threads import Outcome
 from resourcepool.leases.free_rows import python_key
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import Model

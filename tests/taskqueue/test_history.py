@@ -7,7 +7,7 @@ import pytest
 
 from resourcepool.clock import monotonic
 from resourcepool.db.dialect import DbLater
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.elections import Election
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.history.recorder import recorder

@@ -126,8 +126,12 @@ class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, Imp
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Add the answer of ``resourcepool_why``, and the leaks of the lease."""
         more, one = super().page_context(request, row), why.resource(row)
-        facts = [*why.facts(one, _time_left), *((gettext("leak"), leak_text(leak)) for leak in _leaks(one))]
-        return more | {"subtitle": title_of(row), "facts": [("fact", *fact) for fact in facts]}
+        _state, *facts = [
+            *why.facts(one, _time_left),
+            *((gettext("leak"), leak_text(leak)) for leak in _leaks(one)),
+        ]
+        shown = [("fact", *fact) for fact in facts]
+        return more | {"subtitle": title_of(row), "state": self.state(row), "facts": shown}
 
 
 def _time_left(seconds: float) -> str:

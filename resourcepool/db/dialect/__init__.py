@@ -19,7 +19,6 @@ from resourcepool.db.dialect.connections import (
     remember_own_session,
     shutdown_socket,
     supports,
-    violates,
 )
 from resourcepool.db.dialect.expressions import (
     DbLater,
@@ -55,5 +54,4 @@ __all__ += [
     "run_for_number",
     "shutdown_socket",
     "supports",
-    "violates",
 ]

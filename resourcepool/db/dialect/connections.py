@@ -48,11 +48,6 @@ def refuses_text(connection: BaseDatabaseWrapper, error: Exception) -> bool:
     return isinstance(error, UnicodeEncodeError) or of(connection).refuses_text(error)
 
 
-def violates(connection: BaseDatabaseWrapper, error: Exception, constraint: str) -> bool:
-    """Whether an INSERT failed because of this unique constraint."""
-    return of(connection).violates(error, constraint)
-
-
 LOCK_WAIT = 1  # whole seconds a background thread waits for a locked row
 # Our attributes on Django's connection objects: the session's socket, and the session if this package opened it.
 DESCRIPTOR, OWN = "_resourcepool_descriptor", "_resourcepool_own"

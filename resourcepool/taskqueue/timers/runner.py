@@ -10,7 +10,7 @@ from django.db import connections, router
 from resourcepool import hints, options
 from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
