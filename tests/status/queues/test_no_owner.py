@@ -54,7 +54,3 @@ def test_nobody_gets_a_queue_because(
 )
 def test_a_pin_is_named_where_there_is_a_server_for_it(candidates: list[PossibleOwner], said: str) -> None:
     assert why_no_owner({}, candidates, "A") == said
-
-
-def test_labels_do_not_speak_to_the_terminal() -> None:
-    assert why_no_owner({"\x1b[31m": "\x07"}, [PossibleOwner({})]).isprintable()
