@@ -10,8 +10,8 @@ from django.db import connections, router
 from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
 from django.db.models.functions import Cast, Concat, Substr
 
-from resourcepool.db.lock_holders import Locked, lockers
 from resourcepool.db.retry import retrying
+from resourcepool.db.transactions import Locked, lockers
 from resourcepool.history.models import Event
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import EventKind
