@@ -123,7 +123,6 @@ IN_TURN = (
     "tests/locks/test_rwlock_any_order.py",  # all calls in every order
     "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
     "tests/locks/test_rwlock_order.py",  # the order of the line, and of the rows
-    "tests/locks/test_rwlock_processes.py",  # what dead sessions leave
     "tests/locks/test_rwlock_revoked.py",  # hand-overs to one ticket for several rows
     "tests/taskqueue/test_task_time.py",  # in which zone a column's moments are
     "tests/taskqueue/test_history.py",  # reads and changes rows that others change meanwhile
@@ -145,7 +144,6 @@ IN_TURN = (
     ),  # every statement in every order, and what dead sessions leave
     "tests/locks/test_barrier.py",  # a row that is locked while it is removed
     "tests/locks/test_condition_any_order.py",  # every statement in every order
-    "tests/locks/test_condition_processes.py",  # what a killed session leaves
     "tests/locks/test_condition_sessions.py",  # how many sessions are used
     "tests/encryption/test_field_bound.py::test_a_copy_in_another_row_is_unreadable_however_it_was_stored",  # types
     # Tickets
@@ -220,7 +218,6 @@ IN_TURN = (
     "tests/concurrency/test_line.py::test_a_caller_that_does_not_wait_never_overtakes",  # isolation
     "tests/concurrency/test_many.py",  # deadlocks
     "tests/concurrency/test_pauses.py",  # locks of a process that is stopped
-    "tests/concurrency/test_queues_outage.py",  # a wire that is cut
     "tests/concurrency/test_restarts.py",  # a server that restarts
     "tests/concurrency/test_threads.py",  # mutual exclusion
     "tests/rest/test_inputs.py::test_nothing_has_a_name_with_nul",  # what text a server does not take

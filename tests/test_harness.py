@@ -15,15 +15,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.contrib.auth.models import Group
 from django.db import connection
 from packaging.requirements import Requirement
 
 from resourcepool.models import SemaphorePermit
 from tests import case_sample, everywhere, quick
 from tests.app.rows import new, steal
-from tests.forks import Forks, changes
 from tests.run import ALONE, AT_ONCE, of_everything, phases
 from tests.servers import MariaDB, MySQL, PostgreSQL, Server, ServerMissing, fetched
 from tests.spawned import ROOT, Spawner
@@ -103,82 +100,6 @@ def test_server_does_not_outlive_a_killed_owner(kind: type[Server]) -> None:
         time.sleep(0.1)
 
 
-def test_child_works_on_the_database_of_its_test(spawn: Spawner) -> None:
-    Group.objects.create(name="parent")
-    child = spawn(rename_group, "parent", "child")
-    assert "renamed 1" in child.succeed()
-    assert Group.objects.get().name == "child"
-
-
-def test_child_can_be_listened_to_and_killed(spawn: Spawner) -> None:
-    child = spawn(hang)
-    assert child.line("ready") == f"ready {child.pid}"
-    child.kill()
-    assert child.wait() == -9
-
-
-def test_children_are_forks_of_one_process_and_one_with_an_environment_of_its_own_is_not(
-    spawn: Spawner,
-) -> None:
-    one, another = spawn(tell_whose_child_it_is), spawn(tell_whose_child_it_is)
-    assert one.succeed() == another.succeed()
-    assert spawn(tell_whose_child_it_is, MORE="yes").succeed() == f"child of {os.getpid()}\n" != one.output
-
-
-@pytest.mark.only("sqlite")
-@pytest.mark.parametrize("own", [{"MORE": "yes"}, {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"}])
-def test_what_the_first_child_has_of_its_own_does_not_keep_later_ones_from_being_forks(
-    own: dict[str, str], database_url: str
-) -> None:
-    forks = Forks()
-    spawn = Spawner(database_url, forks)
-    try:
-        assert spawn(tell_whose_child_it_is, **own).succeed() == f"child of {os.getpid()}\n"
-        assert spawn(tell_whose_child_it_is).succeed() != f"child of {os.getpid()}\n"
-    finally:
-        spawn.close()
-        forks.close()
-
-
-@pytest.mark.only("sqlite")
-def test_a_fork_can_be_on_another_database_of_the_same_kind(spawn: Spawner, tmp_path: Path) -> None:
-    usual = spawn(tell_its_database).succeed()
-    assert usual.startswith(f"{connection.settings_dict['NAME']} {connection.settings_dict['NAME']}\n")
-    other = spawn(tell_its_database, DATABASE_URL=f"sqlite:///{tmp_path}/other.sqlite3").succeed()
-    assert other == f"{tmp_path}/other.sqlite3 {tmp_path}/other.sqlite3\n{usual.splitlines()[1]}\n"
-
-
-@pytest.mark.only("sqlite")
-def test_a_fork_can_have_a_broker_of_its_own(spawn: Spawner) -> None:
-    assert spawn(tell_its_broker).succeed() == "None None\n"
-    own = spawn(tell_its_broker, CELERY_BROKER_URL="redis://one:1/0")
-    other = spawn(tell_its_broker, CELERY_BROKER_URL="redis://other:1/0")
-    assert own.succeed() == "redis://one:1/0 redis://one:1/0\n"
-    assert other.succeed() == "redis://other:1/0 redis://other:1/0\n"
-
-
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        ({"A": "1", "DATABASE_URL": "mysql://a"}, {}),
-        ({"A": "1", "DATABASE_URL": "mysql://b"}, {"DATABASE_URL": "mysql://b"}),
-        ({"A": "1", "DATABASE_URL": "mysql://a", "CELERY_BROKER_URL": "b"}, {"CELERY_BROKER_URL": "b"}),
-        ({"A": "1", "DATABASE_URL": "postgres://a"}, None),
-        ({"A": "2", "DATABASE_URL": "mysql://a"}, None),
-        ({"A": "1", "B": "1", "DATABASE_URL": "mysql://a"}, None),
-        ({"DATABASE_URL": "mysql://a"}, None),
-    ],
-)
-def test_what_a_fork_can_have_of_its_own(wanted: dict[str, str], expected: dict[str, str] | None) -> None:
-    assert changes({"A": "1", "DATABASE_URL": "mysql://a"}, wanted) == expected
-
-
-def test_child_can_be_a_script(spawn: Spawner, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text("import os, sys; print(sys.argv[1:], os.environ['MORE'])")
-    assert spawn(str(script), "a", 1, MORE="yes").succeed() == "['a', '1'] yes\n"
-
-
 def test_a_failed_child_shows_its_traceback(spawn: Spawner) -> None:
     with pytest.raises(AssertionError, match="no such group"):
         spawn(fail).succeed()
@@ -234,30 +155,6 @@ def query(server: Server, statement: str) -> object:
     connection.commit()
     connection.close()
     return row[0] if row else None
-
-
-def rename_group(old: str, new: str) -> None:
-    print("renamed", Group.objects.filter(name=old).update(name=new))
-
-
-def hang() -> None:
-    print("ready", os.getpid(), flush=True)
-    time.sleep(600)
-
-
-def tell_whose_child_it_is() -> None:
-    print("child of", os.getppid())
-
-
-def tell_its_database() -> None:
-    print(settings.DATABASES["default"]["NAME"], connection.settings_dict["NAME"])
-    tell_whose_child_it_is()
-
-
-def tell_its_broker() -> None:
-    from project.celery import app
-
-    print(settings.CELERY_BROKER_URL, app.conf.broker_url)
 
 
 def fail() -> None:

@@ -63,7 +63,6 @@ TEMPLATES = {
     "process_crashed": _("its process crashed or froze while running it (crashes: %(count)s)"),
     "timer_process_crashed": _("its process crashed or froze while handling it (crashes: %(count)s)"),
     "ran_too_long": _("it ran longer than its max_runtime of %(seconds)s s"),
-    "key_unreadable": _("the worker's factory cannot read its key: %(error)s"),
     "bucket_expired": _("its bucket expired %(count)s times: its workers crashed or took too long"),
     "done_by": _("done by %(name)s"),
     "discarded": _("discarded by %(name)s: %(why)s"),

@@ -11,7 +11,7 @@ from resourcepool.signals import EventKind
 from resourcepool.status.alarms import AlarmKind, alarms
 from tests.admin.conftest import event, lease, sign_in, text
 from tests.admin.resources.test_operations import do, url
-from tests.app.rows import columns, several
+from tests.app.rows import several
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,17 +33,6 @@ def event_kinds(row: Proxy) -> list[str]:
 
 def leaks() -> list[tuple[str, int]]:
     return [(one.pool, int(one.text.split()[0])) for one in alarms() if one.kind is AlarmKind.LEAKED]
-
-
-def test_leaks_among_the_selected_rows_are_acknowledged_and_no_lease_changes(rows: list[Proxy]) -> None:
-    before = [columns(row) for row in rows]
-    assert leaks() == [("resourcepool.Proxy", 1)]
-    page = do(sign_in("operator"), "acknowledge", rows)
-    assert "The leak of 1 proxy was acknowledged." in page
-    assert "2 skipped: not reported as leaked" in page
-    assert event_kinds(rows[0]) == ["leaked", "acknowledged"]
-    assert leaks() == []
-    assert [columns(row) for row in rows] == before
 
 
 def test_the_page_offers_it_only_for_a_leak(rows: list[Proxy]) -> None:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from resourcepool.db.dialect import DbLater
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Subscription
-from tests.admin.test_streams import operate, page
+from tests.admin.test_streams import page
 
 pytestmark = pytest.mark.django_db
 
@@ -46,26 +46,6 @@ def test_nobody_adds_or_deletes_by_a_form(admin_client: Client) -> None:
     for model in ("channel", "message", "subscription"):
         assert admin_client.get(reverse(f"admin:resourcepool_{model}_add")).status_code == 403
     assert admin_client.get(reverse("admin:resourcepool_channel_delete", args=["config"])).status_code == 403
-
-
-def test_a_cursor_is_moved_and_a_wrong_place_is_refused(admin_client: Client) -> None:
-    key = Subscription.objects.get().pk
-    assert "now, start, or the number of a message." in operate(
-        admin_client, "subscription", "move", [key], to="x"
-    )
-    assert "Subscription config/indexer was moved." in operate(
-        admin_client, "subscription", "move", [key], to="start"
-    )
-    assert Subscription.objects.get().cursor == 1
-
-
-def test_channels_and_subscriptions_are_pruned_and_removed(admin_client: Client) -> None:
-    key = Subscription.objects.get().pk
-    assert "Subscription config/indexer was removed." in operate(admin_client, "subscription", "remove", [key])
-    assert "Channel config was pruned." in operate(admin_client, "channel", "prune", ["config"])
-    assert not MessageRow.objects.exists()
-    assert "Channel config was removed." in operate(admin_client, "channel", "remove", ["config"])
-    assert not ChannelRow.objects.exists()
 
 
 def test_only_what_would_change_something_is_offered(admin_client: Client) -> None:

@@ -7,8 +7,6 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from resourcepool.admin.locks.conditions import ConditionAdmin
-from resourcepool.history.recorder import recorder
-from resourcepool.models import Barrier, Ticket
 from tests.history.fixtures import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, C, later, permits, stands, waits
 
@@ -100,24 +98,6 @@ def test_it_takes_the_permission_to_view_them(
 
 
 REMOVE = f"{BARRIERS}import done_230/operate/remove/"
-
-
-@pytest.mark.usefixtures("places", "history")
-def test_a_barrier_that_was_left_behind_is_removed(admin_client: Client) -> None:
-    shown = text(admin_client, f"{BARRIERS}import done/change/")
-    assert f'id="operate-remove" href="{BARRIERS}import%20done_230/operate/remove/"' in shown
-    assert "operate-remove" not in text(admin_client, f"{CONDITIONS}orders/change/")
-    assert "<li>barrier import done</li>" in text(admin_client, REMOVE)
-    answer = admin_client.post(REMOVE, {"confirmed": "yes", "reason": "it died"}, follow=True)
-    assert answer.redirect_chain == [(BARRIERS, 302)]
-    assert "Barrier import done was removed." in answer.content.decode()
-    assert not Barrier.objects.filter(key="import done#0").exists()
-    assert Ticket.objects.get(pool__endswith="barrier:import done").is_waiting is False
-    recorder.flush()
-    shown = text(admin_client, "/admin/resourcepool/event/")
-    assert "import done" in shown
-    assert "it died" in shown
-    assert admin_client.post(REMOVE, {"confirmed": "yes", "reason": "x"}).status_code == 404
 
 
 @pytest.mark.usefixtures("places")

@@ -3,15 +3,13 @@
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.events import sentence_for
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from tests.admin.test_streams import operate, page
 from tests.app.rows import change
-from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, fence, states, tasks
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, states, tasks
 
 pytestmark = pytest.mark.django_db
 
@@ -69,13 +67,6 @@ def test_only_a_dispenser_without_tasks_can_be_deleted_and_none_is_added_by_hand
     assert "delete_selected" not in page(admin_client, "dispenser", "changelist")
 
 
-def test_dispensers_are_paused_and_resumed(admin_client: Client, reviews: Dispenser) -> None:
-    assert "Dispenser reviews was paused." in operate(admin_client, "dispenser", "pause", ["reviews"])
-    assert Dispenser.objects.get().is_paused
-    assert "Dispenser reviews was resumed." in operate(admin_client, "dispenser", "resume", ["reviews"])
-    assert not Dispenser.objects.get().is_paused
-
-
 def test_buckets_are_shown_with_their_tasks_and_found_by_dispenser_state_and_name(
     admin_client: Client, reviews: Dispenser
 ) -> None:
@@ -88,21 +79,6 @@ def test_buckets_are_shown_with_their_tasks_and_found_by_dispenser_state_and_nam
     assert "reviews/bob" in shown or ">bob<" in shown
     assert "2 buckets" in page(admin_client, "bucket", "changelist", status="live")
     assert "alice" in page(admin_client, "bucket", "change", Bucket.objects.get(dispenser="other").pk)
-
-
-def test_a_bucket_is_freed_from_the_list_and_from_its_page(admin_client: Client, reviews: Dispenser) -> None:
-    alice, bob = (Bucket.objects.get(name=name) for name in ("alice", "bob"))
-    assert "Bucket reviews/alice was revoked." in operate(admin_client, "bucket", "revoke", [alice.pk])
-    address = reverse("admin:resourcepool_bucket_operate", args=[bob.pk, "revoke"])
-    assert "use this if it has crashed or is stuck" in admin_client.get(address).content.decode()
-    assert Bucket.objects.count() == 1
-    answer = admin_client.post(address, {"confirmed": "yes"}, follow=True)
-    assert answer.redirect_chain[-1][0] == reverse("admin:resourcepool_bucket_changelist")
-    assert "Bucket reviews/bob was revoked." in answer.content.decode()
-    assert not Bucket.objects.exists()
-    assert {states()[key] for key in "abcd"} == {"ready"}
-    assert fence("c") == 2
-    assert sorted(entry.object_repr for entry in LogEntry.objects.all()) == ["reviews/alice", "reviews/bob"]
 
 
 def test_tasks_are_shown_with_their_errors_and_found_by_dispenser_state_bucket_and_key(
@@ -137,18 +113,6 @@ def test_a_list_of_tasks_takes_as_many_statements_as_one_of_one_task(
         page(admin_client, "dispensertask", "changelist")
     with django_assert_max_num_queries(7):
         page(admin_client, "bucket", "changelist")
-
-
-def test_tasks_are_retried_and_discarded(admin_client: Client, reviews: Dispenser) -> None:
-    pks = list(DispenserTask.objects.order_by("key").values_list("pk", flat=True))
-    shown = operate(admin_client, "dispensertask", "retry", pks)
-    assert "1 dispenser task is ready again." in shown
-    assert "4 skipped: not failed." in shown
-    shown = operate(admin_client, "dispensertask", "discard", [pks[0], pks[2]], reason="no such film")
-    assert "1 dispenser task was discarded." in shown
-    assert "1 skipped: running, assigned, or already finished." in shown
-    discarded = DispenserTask.objects.get(key="a")
-    assert discarded.outcome == sentence_for("discarded", name="admin", why="no such film")
 
 
 def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, reviews: Dispenser) -> None:

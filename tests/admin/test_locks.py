@@ -4,7 +4,6 @@ import re
 from typing import Any, ClassVar
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
@@ -12,7 +11,6 @@ from django.urls import reverse
 
 from resourcepool.admin import events
 from resourcepool.history.merge import Entry
-from resourcepool.history.recorder import recorder
 from resourcepool.history.writer import write
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import RWLockPermit, SemaphorePermit
@@ -122,25 +120,6 @@ class TestSeeing:
 
 @pytest.mark.usefixtures("crowd")
 class TestFreeing:
-    def test_it_asks_first_and_the_next_in_line_gets_it(self, admin_client: Client) -> None:
-        address = reverse("admin:resourcepool_lock_operate", args=["busy", "revoke"])
-        assert "Its holders lose it at once" in admin_client.get(address).content.decode()
-        assert LockRow.objects.get(pk="busy").holder == A
-        said = admin_client.post(address, {"confirmed": "1", "reason": "hangs"}, follow=True).content.decode()
-        assert "Lock busy was revoked." in said
-        assert LockRow.objects.get(pk="busy").holder == later(B)
-
-    def test_all_permits_of_a_name_are_freed_at_once(self, admin_client: Client) -> None:
-        address = reverse("admin:resourcepool_rwlockpermit_operate", args=["catalogue_230", "revoke"])
-        admin_client.post(address, {"confirmed": "1", "reason": "hangs"}, follow=True)
-        assert RWLockPermit.objects.held().count() == 0
-        assert SemaphorePermit.objects.held().count() == 3
-
-    def test_what_nobody_holds_is_left_alone(self, admin_client: Client) -> None:
-        address = reverse("admin:resourcepool_lock_operate", args=["idle", "revoke"])
-        said = admin_client.post(address, {"confirmed": "1", "reason": "x"}, follow=True).content.decode()
-        assert "not held" in said
-
     @pytest.mark.parametrize("model", LISTS)
     def test_who_may_only_look_may_free_nothing(
         self, client: Client, django_user_model: Any, model: str
@@ -157,14 +136,6 @@ class TestFreeing:
 class TestFreeingHolders:
     ADDRESS = "/admin/resourcepool/lock/busy/operate/revoke-holder/"
     ANSWERS: ClassVar = {"confirmed": "1", "reason": "gone"}
-
-    def test_it_tells_what_they_hold_and_takes_all_of_it_away(self, admin_client: Client) -> None:
-        asked = admin_client.get(self.ADDRESS).content.decode()
-        assert "web-1/4711/worker-2 holds read-write lock catalogue" in asked
-        said = admin_client.post(self.ADDRESS, self.ANSWERS, follow=True).content.decode()
-        assert "Lock busy was revoked, with everything else its holders held." in said
-        assert LockRow.objects.get(pk="busy").holder == later(B)
-        assert not RWLockPermit.objects.held().exists()
 
     def test_it_takes_the_permission_for_each_kind(self, client: Client, django_user_model: Any) -> None:
         every = [f"{action}_{model}" for model in LISTS for action in ("view", "operate")]
@@ -223,36 +194,6 @@ class TestHistory:
 
 @pytest.mark.usefixtures("crowd", "history")
 class TestResizing:
-    def test_it_asks_how_many_and_why_and_writes_down_both(self, admin_client: Client) -> None:
-        address = reverse("admin:resourcepool_semaphorepermit_operate", args=["busy_230", "resize"])
-        assert "Overrides the number in code" in admin_client.get(address).content.decode()
-        answers = {"confirmed": "1", "permits": "2", "reason": "contract ended"}
-        shown = admin_client.post(address, answers, follow=True).content.decode()
-        assert "Semaphore busy was resized." in shown
-        assert "3 of 2 held" in shown
-        assert "1 above the limit until released" in shown
-        assert (
-            LogEntry.objects.get().change_message == "Resize (change the number of permits): 2, contract ended"
-        )
-        recorder.flush()
-        assert "4 to 2 permits: contract ended" in page(admin_client, "semaphorepermit_change", "busy_230")
-
-    def test_what_is_no_number_of_permits_is_refused_beside_it(self, admin_client: Client) -> None:
-        address = reverse("admin:resourcepool_semaphorepermit_operate", args=["busy_230", "resize"])
-        for wrong in ("", "-1", "10001", "2.5", "\u0664"):
-            answer = admin_client.post(address, {"confirmed": "1", "permits": wrong, "reason": "x"})
-            assert "errorlist" in answer.content.decode(), wrong
-        assert SemaphorePermit.objects.filter(name="busy", in_service=True).count() == 4
-
-    def test_several_names_are_resized_at_once_and_others_are_left_alone(self, admin_client: Client) -> None:
-        chosen = {"_selected_action": ["busy#0", "idle#0"], "action": "resize", "permits": "0", "reason": "x"}
-        address = reverse("admin:resourcepool_semaphorepermit_changelist")
-        shown = admin_client.post(address, {**chosen, "confirmed": "1"}, follow=True).content.decode()
-        assert "2 semaphores were resized." in shown
-        assert "no permits" in shown
-        assert not SemaphorePermit.objects.filter(in_service=True).exists()
-        assert RWLockPermit.objects.filter(in_service=True).count() == 4
-
     def test_only_semaphores_are_resized_and_only_by_those_who_may(
         self, client: Client, admin_client: Client, django_user_model: Any
     ) -> None:

@@ -1,4 +1,4 @@
-"""The number of queries of a page is the same with thirty rows and with a thousand."""
+"""The number of queries of a page is the same with thirty rows and with ten times as many."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from resourcepool.signals import EventKind
 from tests.committed import *  # noqa: F403 (fixtures)
 
 pytestmark = pytest.mark.django_db(transaction=True)  # a pool without a table ends a transaction
-FEW, MANY = 30, 1_000  # few, but more than the dashboard shows of each: then it counts the others
+FEW, MANY = 30, 300  # few, but more than the dashboard shows of each: then it counts the others
 HELD = {"busy_before": DbLater(600), "fence": 7}
 
 

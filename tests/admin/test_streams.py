@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -114,13 +113,6 @@ def test_an_instance_that_was_read_before_the_term_began_does_not_undo_that(orac
     assert (row.retries, row.elected_term, row.resigned_term, row.address) == (5, 7, 6, 9)
 
 
-def test_streams_are_paused_and_resumed_by_those_who_may(admin_client: Client, oracle: Stream) -> None:
-    assert "Stream oracle was paused." in operate(admin_client, "stream", "pause", ["oracle"])
-    assert Stream.objects.get().is_paused
-    assert "Stream oracle was resumed." in operate(admin_client, "stream", "resume", ["oracle"])
-    assert not Stream.objects.get().is_paused
-
-
 def test_tasks_are_shown_with_their_errors_and_found_by_stream_state_and_key(
     admin_client: Client, oracle: Stream
 ) -> None:
@@ -132,26 +124,6 @@ def test_tasks_are_shown_with_their_errors_and_found_by_stream_state_and_key(
     task = page(admin_client, "task", "change", Task.objects.get(key="a").pk)
     assert "{&quot;n&quot;: 1}" in task
     assert "Retry" in task
-
-
-def test_tasks_are_retried_and_discarded(admin_client: Client, oracle: Stream) -> None:
-    pks = list(Task.objects.in_order().values_list("pk", flat=True))
-    shown = operate(admin_client, "task", "retry", pks)
-    assert "1 task is ready again." in shown
-    assert "2 skipped: not failed." in shown
-    assert "Task oracle/a was discarded." in operate(
-        admin_client, "task", "discard", pks[:1], reason="no such disk"
-    )
-    assert Task.objects.get(key="a").outcome == "discarded by admin: no such disk"
-
-
-def test_the_log_of_the_admin_names_only_the_tasks_that_were_changed(
-    admin_client: Client, oracle: Stream
-) -> None:
-    operate(admin_client, "task", "retry", list(Task.objects.values_list("pk", flat=True)))
-    assert [entry.object_repr for entry in LogEntry.objects.all()] == ["oracle/a"]
-    operate(admin_client, "task", "retry", list(Task.objects.values_list("pk", flat=True)))
-    assert LogEntry.objects.count() == 1
 
 
 @pytest.mark.parametrize("how", ["page", "action"])

@@ -4,7 +4,6 @@ import datetime
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
@@ -108,13 +107,6 @@ def test_a_topic_that_has_timers_is_not_deleted_and_they_are_not_listed(
     assert not Topic.objects.exists()
 
 
-def test_topics_are_paused_and_resumed(admin_client: Client, topic: Topic) -> None:
-    assert f"Timer topic {TOPIC} was paused." in operate(admin_client, "topic", "pause", [TOPIC])
-    assert Topic.objects.get().is_paused
-    assert "it is paused" in page(admin_client, "topic", "changelist")
-    assert f"Timer topic {TOPIC} was resumed." in operate(admin_client, "topic", "resume", [TOPIC])
-
-
 def test_timers_are_found_by_topic_state_lateness_and_whole_name(admin_client: Client, topic: Topic) -> None:
     for count, query in (
         (3, {"topic": TOPIC}),
@@ -153,26 +145,6 @@ def test_one_that_is_handed_over_does_not_look_as_if_it_were_due_in_a_minute(
     row = timer("d", 40, holder="web-1")
     for shown in (page(admin_client, "timer", "changelist"), page(admin_client, "timer", "change", row.pk)):
         assert "handed over, not yet claimed" in shown
-
-
-def test_timers_are_fired_cancelled_retried_and_discarded(admin_client: Client, topic: Topic) -> None:
-    pks = list(Timer.objects.order_by("name").values_list("pk", flat=True))
-    shown = operate(admin_client, "timer", "fire", pks)
-    assert "1 timer is due now." in shown
-    assert "2 skipped: already due, running, or finished." in shown
-    assert "1 timer is ready again." in operate(admin_client, "timer", "retry", pks)
-    assert f"Timer {TOPIC}/a was cancelled." in operate(admin_client, "timer", "cancel", pks[:1])
-    assert f"Timer {TOPIC}/b was discarded." in operate(
-        admin_client, "timer", "discard", pks[1:2], reason="paid"
-    )
-    assert dict(Timer.objects.values_list("name", "state")) == {
-        "a": "cancelled",
-        "b": "discarded",
-        "c": "pending",
-    }
-    assert Timer.objects.get(name="b").outcome == "discarded by admin: paid"
-    changed = [entry.object_repr for entry in LogEntry.objects.order_by("pk")]
-    assert changed == [f"{TOPIC}/{name}" for name in "acab"]
 
 
 def test_before_an_act_the_page_asks(admin_client: Client, topic: Topic) -> None:

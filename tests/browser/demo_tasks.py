@@ -31,7 +31,7 @@ def streams() -> None:
 
 
 def dispensers() -> None:
-    reviews = TaskDispenser("reviews", factory=int)
+    reviews = TaskDispenser("reviews")
     reviews.recreate_task_pool({number: float(number % 7) for number in range(101, 160)})
     for worker in ("alice", "bob"):
         reviews.tasks_done(worker, reviews.assign_tasks(20, worker)[:8])

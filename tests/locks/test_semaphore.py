@@ -1,6 +1,7 @@
 """A semaphore: so many permits, of all processes; all that are wanted, or none."""
 
 import asyncio
+import os
 from typing import Any
 
 import pytest
@@ -241,3 +242,22 @@ class TestBadInput:
     def test_more_than_there_are_is_refused_at_once(self, wait: dict[str, Any]) -> None:
         with pytest.raises(BadOption, match=r"n=3.*at most 2"):
             Semaphore("seats", 2).acquire(n=3, **wait)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_fork_holds_nothing_of_its_parent() -> None:
+    seats = Semaphore("seats", 3)
+    hold = seats.acquire()
+    assert hold is not None
+    pid = os.fork()
+    if not pid:  # it must not return to pytest
+        code = 1
+        try:
+            seats.release()
+        except NotHeld:
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert hold.is_held
+    hold.release()

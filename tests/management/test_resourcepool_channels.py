@@ -7,7 +7,6 @@ import pytest
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.management.commands import resourcepool_channels as command
-from resourcepool.models import Subscription
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.management.command_runner import run
 
@@ -90,24 +89,3 @@ def test_ctrl_c_ends_listening(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "sleep", interrupt)
     ran = run("channels", "listen", "confg")
     assert (ran.out, ran.err, ran.code) == ("", NONE_YET + "stopped\n", 0)
-
-
-def test_cursors_are_moved_and_all_else_is_removed(channel: Channel) -> None:
-    assert (
-        run("channels", "move", "config", "indexer", "--to", "now", "--yes").out
-        == "Subscription config/indexer was moved.\n"
-    )
-    assert Subscription.objects.get().cursor == 2
-    assert "now, start, or" in run("channels", "move", "config", "indexer", "--to", "0", "--yes").err
-    assert "must be one of indexer" in run("channels", "move", "config", "x", "--to", "now", "--yes").err
-    assert "config/indexer?" in run("channels", "move", "config", "indexer", "--to", "now").err
-    with channel.subscribe("indexer"):
-        assert "it has a reader" in run("channels", "forget", "config", "indexer", "--yes").err
-    assert (
-        run("channels", "forget", "config", "indexer", "--yes").out
-        == "Subscription config/indexer was removed.\n"
-    )
-    assert run("channels", "prune", "config", "--yes").out == "Channel config was pruned.\n"
-    assert run("channels", "remove", "config", "--yes").out == "Channel config was removed.\n"
-    assert not ChannelRow.objects.exists()
-    assert run("channels", "--json", "prune", "config").code != 0

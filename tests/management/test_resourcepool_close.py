@@ -1,19 +1,16 @@
 """Taking leases away from a shell."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from resourcepool.exceptions import LeaseLost, RowLocked
-from resourcepool.management import base
+from resourcepool.exceptions import RowLocked
 from resourcepool.management.commands import resourcepool_close as command
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Proxy
 from tests.admin.conftest import event as begun
 from tests.app.models import Device
-from tests.app.rows import busy_for, columns, hold, new, several
-from tests.history.recorded import told
+from tests.app.rows import columns, hold, new
 from tests.management.command_runner import run
 
 pytestmark = pytest.mark.usefixtures("history")
@@ -28,18 +25,6 @@ def revokes(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     monkeypatch.setattr(command, "REVOKE", replace(command.REVOKE, do=fail))
 
 
-def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
-    proxy, other = several(Proxy, 2)
-    lease, kept = hold(proxy), hold(other)
-    closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
-    assert "Revoked 1 lease. Running holders are notified" in closed.out
-    assert closed.code == 0
-    assert busy_for(proxy) <= 0
-    with pytest.raises(LeaseLost):
-        lease.renew()
-    kept.renew()
-
-
 def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = new(Proxy)
     hold(proxy)
@@ -47,16 +32,6 @@ def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.Monk
     closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
     assert closed.out.endswith("Revoked 0 leases.\n")
     assert (closed.err, closed.code) == ("locked\n", 1)
-
-
-def test_the_history_keeps_who_did_it_and_why() -> None:
-    proxy = new(Proxy)
-    hold(proxy, holder="crawler 7")
-    run("close", "proxy", proxy.pk, "--reason", "hangs since 3 am")
-    assert "revoked" in told(proxy)
-    event = Event.objects.get(what="revoked")
-    assert (event.reason, event.holder, event.actor) == ("hangs since 3 am", "crawler 7", base.actor())
-    assert event.actor.endswith(" (shell)")
 
 
 def test_by_holder_and_by_host_in_every_pool() -> None:
@@ -88,49 +63,6 @@ def test_by_host_also_those_with_a_name_of_their_own() -> None:
     assert columns(elsewhere)["holder"] == columns(earlier)["holder"] == "crawler-1"
 
 
-def test_a_dry_run_only_lists() -> None:
-    proxy = new(Proxy)
-    hold(proxy, holder="me")
-    before = columns(proxy)
-    listed = run("close", "proxy", "--all", "--reason", "x", "--dry-run")
-    assert listed.out.splitlines()[1].split()[:3] == [str(proxy.pk), str(proxy), "me"]
-    assert listed.out.endswith("Would revoke 1 lease.\n")
-    assert columns(proxy) == before
-
-
-class TestAll:
-    def test_asks_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        proxy = new(Proxy)
-        hold(proxy)
-        asked: list[bool] = []
-        monkeypatch.setattr(command.Command, "confirm", lambda self, question, *, yes: asked.append(yes))
-        run("close", "--all", "--reason", "x")
-        assert asked == [False]
-
-    def test_is_refused_where_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sys.stdin", None)
-        proxy = new(Proxy)
-        hold(proxy)
-        refused = run("close", "--all", "--reason", "x")
-        assert refused.err.endswith("Revoke all 1? Not a terminal: pass --yes to confirm.\n")
-        assert refused.code == 1
-        assert columns(proxy)["holder"]
-        assert run("close", "--all", "--reason", "x", "--yes").code == 0
-        assert not columns(proxy)["holder"]
-
-
-def test_what_nobody_holds_is_named() -> None:
-    held, free = several(Proxy, 2)
-    hold(held)
-    closed = run("close", "proxy", held.pk, free.pk, "--reason", "x")
-    assert closed.err == f"not leased: {free.pk}\n"
-    assert closed.code == 0
-    again = run("close", "proxy", held.pk, "--reason", "x", "--json")
-    assert again.json["not_held"] == [str(held.pk)]
-    assert again.err == "nothing to revoke: no matching lease is active\n"
-    assert again.code == 1
-
-
 def test_what_is_not_there_is_not_said_to_be_free() -> None:
     proxy = new(Proxy)
     hold(proxy)
@@ -151,20 +83,6 @@ class Compared(int):
         return int(self) == other
 
     __hash__ = int.__hash__
-
-
-def test_many_ids_are_compared_only_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    def reading(pks: range) -> Any:
-        rows = SimpleNamespace(values_list=lambda *_, **__: [Compared(pk) for pk in pks])
-        rows.filter = lambda **_: rows
-        return lambda *_, **__: rows
-
-    monkeypatch.setattr(command, "leased_rows", reading(range(100)))
-    monkeypatch.setattr(command, "all_resources", reading(range(200)))
-    monkeypatch.setattr(Compared, "times", 0)
-    free, gone = command._not_held(Proxy, [Compared(pk) for pk in range(300)])
-    assert (free, gone) == ([str(pk) for pk in range(100, 200)], [str(pk) for pk in range(200, 300)])
-    assert Compared.times <= 4 * 300
 
 
 @pytest.mark.parametrize(

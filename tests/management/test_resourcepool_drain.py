@@ -4,14 +4,12 @@ from typing import Any
 
 import pytest
 
-from resourcepool.management import base
 from resourcepool.management.commands import resourcepool_drain as command
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
 from tests.app.models import Device
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import InBackground, eventually
-from tests.history.recorded import told
 from tests.management.command_runner import run
 
 pytestmark = pytest.mark.usefixtures("history")
@@ -22,17 +20,6 @@ def out(**fields: Any) -> Any:
 
 
 class TestOut:
-    def test_by_id_a_free_one_at_once_and_a_held_one_after_its_lease(self) -> None:
-        free, held, other = several(Proxy, 3)
-        lease = hold(held)
-        done = run("drain", "proxy", free.pk, held.pk, "--reason", "new cable")
-        assert done.out.endswith("Took 2 proxies out of service.\n")
-        assert done.code == 0
-        lease.renew()
-        assert [columns(row)["in_service"] for row in (free, held, other)] == [False, False, True]
-        assert columns(free)["reason"] == "new cable"
-        assert columns(free)["until"] is None
-
     def test_by_tag_and_by_field(self) -> None:
         eu, us, old = new(Proxy, tags="eu fast"), new(Proxy, tags="us"), new(Proxy, tags="eu", port=8080)
         run("drain", "proxy", "--tag", "eu", "--where", "port=3128", "--reason", "x")
@@ -52,33 +39,12 @@ class TestOut:
         assert row["until"] is not None
         assert row["status"] == Status.OUT_OF_SERVICE
 
-    def test_what_would_be_changed_is_listed_in_json_too(self) -> None:
-        first, second = several(Proxy, 2)
-        listed = run("drain", "proxy", "--all", "--reason", "x", "--dry-run", "--json", "--limit", 1).json
-        assert (listed["found"], listed["changed"]) == (2, 0)
-        assert listed["resources"] == [{"id": first.pk, "name": str(first)}]
-        assert columns(second)["in_service"]
-
-    def test_the_history_keeps_who_did_it_and_why(self) -> None:
-        proxy = new(Proxy)
-        run("drain", "proxy", proxy.pk, "--reason", "cable")
-        assert told(proxy) == ["drained"]
-        event = Event.objects.get()
-        assert (event.reason, event.actor) == ("cable", base.actor())
-
     def test_by_id_what_is_quarantined_after_its_lease_is_out_for_good(self) -> None:
         proxy = new(Proxy)
         hold(proxy)
         Proxy.objects.quarantine("banned", 600)
         assert run("drain", "proxy", proxy.pk, "--reason", "sold").code == 0
         assert (columns(proxy)["status"], columns(proxy)["until"]) == (Status.OUT_OF_SERVICE, None)
-
-    def test_by_id_what_is_out_already_gets_the_new_reason_and_end(self) -> None:
-        away = out()
-        assert run("drain", "proxy", away.pk, "--reason", "longer", "--for", "5h").code == 0
-        now = columns(away)
-        assert (now["reason"], now["in_service"]) == ("longer", False)
-        assert now["until"] is not None
 
     def test_otherwise_what_is_out_already_stays_as_it_is(self) -> None:
         away = out(tags="eu")
@@ -92,15 +58,6 @@ class TestOut:
         assert refused.code == 1
         assert columns(retired)["status"] == Status.RETIRED
 
-    def test_all_asks_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sys.stdin", None)
-        proxy = new(Proxy)
-        refused = run("drain", "proxy", "--all", "--reason", "x")
-        assert "Not a terminal: pass --yes to confirm." in refused.err
-        assert columns(proxy)["in_service"]
-        assert run("drain", "proxy", "--all", "--reason", "x", "--yes").code == 0
-        assert not columns(proxy)["in_service"]
-
     def test_a_dry_run_only_lists_and_counts_what_it_does_not_list(self) -> None:
         rows = several(Proxy, 4)
         listed = run("drain", "proxy", "--all", "--reason", "x", "--dry-run", "--limit", 3)
@@ -110,13 +67,6 @@ class TestOut:
 
 
 class TestBack:
-    def test_the_history_keeps_why(self) -> None:
-        away = out()
-        assert run("drain", "proxy", away.pk, "--back", "--reason", "the cable is in").code == 0
-        assert told(away) == ["returned"]
-        event = Event.objects.get()
-        assert (event.reason, event.actor) == ("the cable is in", base.actor())
-
     def test_by_tag_what_is_out_of_service_but_nothing_else(self) -> None:
         away = out(tags="eu")
         retired = new(Proxy, in_service=False, status=Status.RETIRED, tags="eu")
@@ -127,11 +77,6 @@ class TestBack:
         assert [columns(row)["in_service"] for row in (away, retired, reserved)] == [True, False, False]
         assert run("drain", "proxy", retired.pk, "--back").code == 0
         assert columns(retired)["in_service"]
-
-    def test_where_nothing_is_out_is_said(self) -> None:
-        refused = run("drain", "proxy", new(Proxy).pk, "--back")
-        assert refused.err == "nothing to do: none of them is out of service\n"
-        assert refused.code == 1
 
 
 class TestWaiting:

@@ -1,13 +1,11 @@
 """What an operator sees of locks, and takes away, from a shell."""
 
 import json
-from typing import Any
 
 import pytest
 
-from resourcepool.history.recorder import recorder
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Barrier, Event, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.models import SemaphorePermit
 from tests.management.command_runner import run
 from tests.status.locks.conftest import A, B, C, crowd, later, lock, permits, stands, waits
 
@@ -85,46 +83,12 @@ class TestShowing:
 
 @pytest.mark.usefixtures("crowd", "history")
 class TestFreeing:
-    def test_the_next_in_line_gets_it_under_a_new_fence_and_the_history_tells_who_did_it(self) -> None:
-        before: Any = LockRow.objects.get(pk="busy")
-        assert (
-            run("locks", "revoke", "busy", "--kind", "lock", "--reason", "web-1 hangs").out
-            == "Lock busy was revoked.\n"
-        )
-        row: Any = LockRow.objects.get(pk="busy")
-        assert (row.holder, row.fence) == (later(B), before.fence + 1)
-        assert Ticket.objects.get(pool="resourcepool.lock:busy", holder=later(B)).is_waiting is False
-        recorder.flush()
-        event = Event.objects.get(pool="resourcepool.lock", what="revoked")
-        assert (event.row, event.fence, event.holder, event.reason) == ("busy", before.fence, A, "web-1 hangs")
-        assert event.actor.endswith("(shell)")
-
     def test_all_permits_of_a_name_are_freed_and_no_other_ones(self) -> None:
         permits("semaphore", "busy2", [A])
         assert run("locks", "revoke", "busy", "--kind", "semaphore", "--reason", "x").code == 0
         held = SemaphorePermit.objects.held()
         assert set(held.filter(name="busy").values_list("holder", flat=True)) == {later(C)}
         assert held.filter(name="busy2").count() == 1
-
-    def test_a_dry_run_changes_nothing(self) -> None:
-        words = ("revoke", "busy", "--kind", "lock", "--reason", "x", "--dry-run")
-        assert run("locks", *words).out == "Would revoke lock busy.\n"
-        assert LockRow.objects.get(pk="busy").holder == A
-
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [
-            (["busy", "--reason", "x"], "add --kind, one of lock, semaphore"),
-            (["idle", "--kind", "lock", "--reason", "x"], "not held"),
-            (["orders", "--reason", "x"], "conditions and barriers have no holders"),
-            (["nothing", "--reason", "x"], "no lock, semaphore"),
-            (["busy", "--kind", "lock", "--reason", "a\nb"], "reason"),
-        ],
-    )
-    def test_what_cannot_be_done_is_refused(self, words: list[str], said: str) -> None:
-        found = run("locks", "revoke", *words)
-        assert (found.code, said in found.err) == (1, True), found
-        assert LockRow.objects.held().count() == 1
 
     @pytest.mark.parametrize("do", ["list", "show busy", "revoke busy --reason x"])
     def test_a_kind_that_there_is_not_is_told_which_there_are_as_they_are_typed(self, do: str) -> None:
@@ -135,27 +99,6 @@ class TestFreeing:
 
 @pytest.mark.usefixtures("crowd", "history")
 class TestFreeingWhatOneHolderHas:
-    def test_it_loses_everything_and_others_nothing_and_the_history_tells_of_each(self) -> None:
-        lock("elsewhere", "db-2/7/MainThread/0a1b2c3d.5@1")
-        shown = run("locks", "revoke-holder", "web-1/4711", "--reason", "web-1 is gone").out
-        assert "6 permits were revoked." in shown
-        assert max(map(len, shown.splitlines())) <= 80
-        assert LockRow.objects.get(pk="busy").holder == later(B)
-        assert LockRow.objects.get(pk="elsewhere").holder.startswith("db-2")
-        assert not RWLockPermit.objects.held().exists()
-        recorder.flush()
-        events = Event.objects.filter(what="revoked", reason="web-1 is gone")
-        assert sorted(events.values_list("row", flat=True)) == [
-            *("busy", "busy#0", "busy#1", "busy#2"),
-            *("catalogue#0", "catalogue#1"),
-        ]
-
-    def test_a_dry_run_tells_what_it_holds(self) -> None:
-        shown = run("locks", "revoke-holder", "00c0ffee", "--reason", "x", "--dry-run").out
-        for part in ("lock", "busy", "catalogue", "00c0ffee", "Would revoke all of these."):
-            assert part in shown
-        assert LockRow.objects.get(pk="busy").holder == A
-
     def test_where_several_are_meant_it_asks_which(self) -> None:
         lock("elsewhere", "web-1/4712/MainThread/0a1b2c3d.5@1")
         found = run("locks", "revoke-holder", "web-1", "--reason", "x")
@@ -171,20 +114,6 @@ class TestFreeingWhatOneHolderHas:
 
 @pytest.mark.usefixtures("crowd", "history")
 class TestResizing:
-    def test_more_permits_go_to_those_in_line_and_the_history_tells_how_many_there_were(self) -> None:
-        assert (
-            run("locks", "resize", "busy", "5", "--reason", "one more bought").out
-            == "Semaphore busy was resized.\n"
-        )
-        held = SemaphorePermit.objects.held().filter(name="busy")
-        assert held.filter(holder=later(C)).count() == 2
-        recorder.flush()
-        event = Event.objects.get(what="resized")
-        assert (event.pool, event.row) == ("resourcepool.semaphorepermit", "busy#0")
-        assert event.reason == "4 to 5 permits: one more bought"
-        assert event.fence == SemaphorePermit.objects.get(pk="busy#0").fence > 0
-        assert event.actor.endswith("(shell)")
-
     def test_fewer_than_are_held_says_how_many_are_too_many(self) -> None:
         assert run("locks", "resize", "busy", "2", "--reason", "x").out == (
             "Semaphore busy was resized.\n1 above the new number are held until released.\n"
@@ -192,11 +121,6 @@ class TestResizing:
         assert "More permits are held than exist now" in run("locks", "show", "busy").out
         assert run("locks", "resize", "idle", "0", "--reason", "x").code == 0
         assert "No permits: all requests wait" in run("locks", "show", "idle", "--kind", "semaphore").out
-
-    def test_a_dry_run_changes_nothing(self) -> None:
-        words = ("busy", "9", "--reason", "x", "--dry-run")
-        assert run("locks", "resize", *words).out == "Would resize semaphore busy from 4 to 9 permits.\n"
-        assert SemaphorePermit.objects.filter(name="busy").count() == 4
 
     @pytest.mark.parametrize(
         ("words", "said"),
@@ -239,56 +163,6 @@ def test_a_barrier_is_found_by_the_name_that_it_was_given_and_is_held_by_nobody(
         assert "held" not in shown
         assert "36500" not in shown
     assert run("why", "barrier", "nothing").err == "no barrier named nothing\n"
-
-
-@pytest.mark.usefixtures("history")
-class TestRemovingABarrier:
-    def test_who_waits_goes_on_and_the_history_tells_who_removed_it(self) -> None:
-        stands("import done", A)
-        stands("import", A)
-        waits("barrier", "import done", B)
-        assert run("locks", "remove", "import done", "--reason", "x", "--dry-run").out == (
-            "Would remove barrier import done.\n"
-        )
-        assert (
-            run("locks", "remove", "import done", "--reason", "it died").out
-            == "Barrier import done was removed.\n"
-        )
-        assert Barrier.objects.filter(key__endswith="#0").get().name == "import"
-        assert Ticket.objects.get().is_waiting is False
-        recorder.flush()
-        event = Event.objects.get()
-        assert (event.pool, event.what, event.row) == (
-            "resourcepool.barrier",
-            "deleted",
-            "import done",
-        )
-        assert event.reason == "it died"
-        assert event.actor.endswith("(shell)")
-
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [
-            (["nothing", "--reason", "x"], "there is no barrier nothing"),
-            (["orders", "--reason", "x"], "there is no barrier orders"),
-            (["removed", "--reason", "x"], "already removed"),
-            (["removed", "--reason", "x", "--dry-run"], "already removed"),
-            (["stays", "--reason", "a\nb"], "reason"),
-            (["stays", "--reason", ""], "reason"),
-        ],
-    )
-    def test_what_cannot_be_done_is_refused(self, words: list[str], said: str) -> None:
-        stands("stays", A)
-        permits("condition", "orders", ["", A])
-        waits("condition", "orders", B)
-        waits("barrier", "removed", B)
-        found = run("locks", "remove", *words)
-        assert (found.code, said in found.err) == (1, True), found
-        assert Barrier.objects.filter(name="stays").exists()
-
-    def test_freeing_says_how_it_is_removed(self) -> None:
-        stands("import done", A)
-        assert "resourcepool_locks remove" in run("locks", "revoke", "import done", "--reason", "x").err
 
 
 def test_a_condition_tells_who_was_notified() -> None:

@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from resourcepool.management import base
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Proxy
 from resourcepool.operations import OPERATIONS
 from resourcepool.operations.operation import Operation
 from resourcepool.resources.state import Status
 from tests.app.rows import change, columns, hold, new, several
-from tests.history.recorded import told
 from tests.management.command_runner import run
 
 pytestmark = pytest.mark.usefixtures("history")
@@ -21,21 +19,6 @@ ASKED = {"reason": ["--reason", "x"], "duration": ["--for", "2h"], "name": ["--n
 
 def words_of(name: str) -> list[str]:
     return [word for field in OPERATIONS[name].fields for word in ASKED[field.name]]
-
-
-def test_what_is_done_is_what_the_admin_does() -> None:
-    free, held = several(Proxy, 2)
-    lease = hold(held)
-    done = run("operate", "quarantine", "proxy", free.pk, held.pk, "--reason", "banned", "--for", "2h")
-    assert done.out.endswith("1 proxy was quarantined.\n1 proxy is held: quarantined after its lease.\n")
-    lease.renew()
-    assert {columns(row)["status"] for row in (free, held)} == {Status.QUARANTINED}
-    run("operate", "reserve", "proxy", free.pk, "--name", "Ann", "--reason", "her test")
-    assert columns(free)["reason"] == "Ann: her test"
-    run("operate", "revoke", "proxy", held.pk, "--reason", "hangs")
-    assert columns(held)["holder"] == ""
-    assert told(held)[-1] == "revoked"
-    assert Event.objects.get(what="revoked").actor == base.actor()
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -49,17 +32,6 @@ def test_a_dry_run_changes_nothing_and_needs_no_answers(name: str, settings: Any
     assert listed.json["changed"] == 0
     assert listed.json["found"] == len(listed.json["resources"])
     assert [columns(row) for row in (free, held)] == before
-
-
-@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if name != "check"])
-def test_all_asks_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", None)
-    rows = several(Proxy, 2)
-    before = [columns(row) for row in rows]
-    refused = run("operate", name, "proxy", "--all", *words_of(name))
-    assert "pass --yes" in refused.err or "nothing to do" in refused.err
-    assert refused.code == 1
-    assert [columns(row) for row in rows] == before
 
 
 @pytest.mark.parametrize(("changed", "said"), [(1, "1 proxy was quarantined.\n"), (0, "")])

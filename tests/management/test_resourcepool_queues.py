@@ -122,34 +122,6 @@ class TestChanges:
         for queue in Queue.objects.all():
             assert (queue.parameter, queue.labels) == ("p", {"zone": "eu", "disk": "ssd"})
 
-    def test_queues_leave_at_once_if_nobody_has_them(self, orders: QueueGroup) -> None:
-        assert queues("remove", "orders", "0..2").code == 0
-        assert Queue.objects.count() == 5
-
-    def test_pins(self, orders: QueueGroup) -> None:
-        server(orders)
-        b = server(orders, "B")
-        planned(orders)
-        assert queues("pin", "orders", "0", "1", "--to", "B").out == "2 queues were pinned.\n"
-        assert set(Queue.objects.filter(queue_id__in="01").values_list("pin", "req_server")) == {("B", b.pk)}
-        assert queues("unpin", "orders", "0", "1").out == "2 queues were unpinned.\n"
-        assert not Queue.objects.exclude(pin="").exists()
-
-    def test_pins_to_a_server_that_is_not_there_now(self, orders: QueueGroup) -> None:
-        server(orders)
-        server(orders, "B")
-        said = "Queue 0 was pinned.\nNo server named nosuch is running (running: A, B).\n"
-        assert queues("pin", "orders", "0", "--to", "nosuch").out == said
-
-    def test_refuses_to_pin_to_one_run_whether_it_is_there_or_not(self, orders: QueueGroup) -> None:
-        a = server(orders)
-        for run in (str(a), "A #999999", "nosuch #3"):
-            refused = queues("pin", "orders", "0", "--to", run)
-            assert "the name without the number" in refused.err
-            assert refused.code == 1
-        server(orders, "odd #3")
-        assert queues("pin", "orders", "0", "--to", "odd #3").out == "Queue 0 was pinned.\n"
-
     def test_a_drain_tried_out_says_what_would_stay_and_why(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
@@ -162,19 +134,6 @@ class TestChanges:
         server(orders, "B")
         assert "would stay" not in queues("drain", "orders", "A", "--dry-run").out
 
-    def test_drains_and_back(self, orders: QueueGroup) -> None:
-        a = server(orders)
-        planned(orders)
-        server(orders, "B")
-        assert queues("drain", "orders", "A").out == f"1 is draining: A #{a.pk}.\n"
-        assert Queue.objects.filter(req_server=None).count() == 0
-        assert queues("undrain", "orders", f"A #{a.pk}", "--json").json == {
-            "changed": 1,
-            "names": [f"A #{a.pk}"],
-            "warnings": [],
-        }
-        assert Queue.objects.filter(req_server=None).count() == 4
-
     def test_a_drain_that_leaves_queues_where_they_are_says_so(self, orders: QueueGroup) -> None:
         a = server(orders)
         planned(orders)
@@ -186,16 +145,6 @@ class TestChanges:
         assert told["changed"] == 0  # it was draining before
         assert [text.startswith(stay) for text in told["warnings"]] == [True]
         assert stay in queues("show", "orders").out
-
-    def test_that_had_nothing_to_end_say_so(self, orders: QueueGroup) -> None:
-        server(orders)
-        assert queues("unpin", "orders", "0").out == "1 skipped.\n"
-        assert queues("undrain", "orders", "A").out == "1 skipped.\n"
-        assert queues("resume", "orders").out == "1 skipped.\n"
-
-    def test_the_operator_is_named(self, orders: QueueGroup) -> None:
-        queues("pause", "orders")
-        assert "(shell)" in QueueGroup.objects.get().assigned_by
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,6 @@ def topic() -> Topic:
     return row
 
 
-def states() -> dict[str, str]:
-    return dict(Timer.objects.values_list("name", "state"))
-
-
 def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
     ran = run("topics")
     assert ran.out.splitlines()[0].split() == [
@@ -45,24 +41,6 @@ def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
     (one,) = run("topics", "show", "--json").json["topics"]
     assert (one["pending"], one["dead"], one["late"], one["explanation"][:12]) == (2, 1, 0.0, "no live node")
     assert "s3cret" not in run("topics", "--json").all + run("why", TOPIC, "--json").all
-
-
-def test_timers_are_fired_cancelled_retried_and_discarded_by_name(topic: Topic) -> None:
-    assert run("topics", "fire", TOPIC, "a").out == "Timer a is due now.\n"
-    assert Timer.objects.due().get().name == "a"
-    ran = run("topics", "cancel", TOPIC, "a", "c", "nix")
-    assert ran.out == "1 timer was cancelled.\n"
-    assert ran.err == (f"1 skipped: running or finished. Not in {TOPIC}: nix\n")
-    assert run("topics", "retry", TOPIC, "c").out == "Timer c is ready again.\n"
-    assert run("topics", "discard", TOPIC, "b", "--reason", "paid").out == "Timer b was discarded.\n"
-    assert states() == {"a": "cancelled", "b": "discarded", "c": "pending"}
-
-
-def test_all_of_a_state_at_once_is_asked_for(topic: Topic) -> None:
-    assert run("topics", "fire", TOPIC, "--state", "pending", "--yes").out == "2 timers are due now.\n"
-    assert run("topics", "retry", TOPIC, "--state", "cancelled").err == f"nothing in {TOPIC} has that state\n"
-    assert run("topics", "retry", TOPIC, "a", "--state", "dead").code != 0
-    assert run("topics", "retry", TOPIC).code != 0
 
 
 def test_resourcepool_status_tells_of_late_timers_and_dead_letters(topic: Topic) -> None:

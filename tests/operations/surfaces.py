@@ -20,7 +20,8 @@ from tests.management.command_runner import run
 from tests.operations.scene import everything
 from tests.rest.conftest import Caller
 
-EXPECTED = Path(__file__).with_name("expected.json")
+EXPECTED = Path(__file__).with_name("expected.txt")
+INDENT = " " * 4
 VARIABLE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.+Z]+"), "(a time)"),
     (re.compile(r"\b[\d.,]+ (s|min|h)\b"), "(a duration)"),
@@ -29,12 +30,15 @@ VARIABLE = (
 
 
 def expected() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = json.loads(EXPECTED.read_text())
-    return found
+    cases = re.findall(r"^(\S.*)\n((?: .*\n)*)", EXPECTED.read_text(), re.MULTILINE)
+    return {case: [line.removeprefix(INDENT) for line in lines.splitlines()] for case, lines in cases}
 
 
 def record(case: str, lines: list[str]) -> None:
-    EXPECTED.write_text(json.dumps({**expected(), case: lines}, indent=1, ensure_ascii=False) + "\n")
+    cases = {**expected(), case: lines}
+    EXPECTED.write_text(
+        "".join(f"{one}\n" + "".join(f"{INDENT}{line}\n" for line in cases[one]) for one in cases)
+    )
 
 
 @pytest.fixture
@@ -77,7 +81,8 @@ def _by_command(case: str) -> list[str]:
     _, *words = shlex.split(case)
     ran = run(*words)
     lines = [f"out: {line.rstrip()}" for line in ran.out.splitlines()]
-    return [*lines, *(f"err: {line.rstrip()}" for line in ran.err.splitlines()), f"exit {ran.code}"]
+    errors = [f"err: {line.rstrip()}" for line in ran.err.splitlines()]
+    return [*lines, *errors, *([f"exit {ran.code}"] if ran.code else [])]
 
 
 def _by_rest(case: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Every operation on every surface that offers it: what it says, and what the history and Django's log record.
 
-``expected.json`` has the cases: what an operator sends, and the lines that it leads to. A case begins with
+``expected.txt`` has the cases: what an operator sends, and indented the lines that it leads to. A case begins with
 
 - ``admin``: an action of a list; model, operation and keys, ``|``, and the fields of the form as JSON;
 - ``page``: the same by the button of a page;

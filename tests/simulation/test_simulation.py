@@ -1,4 +1,4 @@
-"""The short form: sixty schedules, the repetition of a seed, and the detection of a missing guard.
+"""The short form: thirty schedules, the repetition of a seed, and the detection of a missing guard.
 
 The simulation replaces clocks and threads for its whole process, so it runs in a separate one.
 """
@@ -15,7 +15,7 @@ from tests.simulation.prove import all_guards
 
 pytestmark = [pytest.mark.only("sqlite")]
 
-SEEDS = 60
+SEEDS = 30
 
 
 def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,14 +43,14 @@ def test_a_seed_is_a_schedule_statement_by_statement() -> None:
 
 
 def test_a_seed_gives_the_same_schedule_after_other_schedules() -> None:
-    both = counted("--seeds=8")
+    both = counted("--seeds=4")
     assert both == [
-        sum(pair) for pair in zip(counted("--seeds=4"), counted("--seeds=4", "--from=4"), strict=True)
+        sum(pair) for pair in zip(counted("--seeds=2"), counted("--seeds=2", "--from=2"), strict=True)
     ]
 
 
-@pytest.mark.parametrize("guard", ["expiry out of claim", "settling out of claim"])  # --prove: all of them
-def test_a_missing_guard_is_detected_and_the_command_repeats_it(guard: str) -> None:
+def test_a_missing_guard_is_detected_and_the_command_repeats_it() -> None:
+    guard = "expiry out of claim"  # --prove: all of them
     found = simulation("--seeds=1000", f"--without={guard}")
     assert found.returncode == 1, found.stdout + found.stderr
     violation = re.search(r"^seed (\d+): (.*)$", found.stdout, re.MULTILINE)

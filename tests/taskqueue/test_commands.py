@@ -8,17 +8,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.utils import timezone
 
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import Consumer, handler, submit, submit_many
-from resourcepool.taskqueue.submission import NewTask
+from resourcepool.taskqueue import Consumer, handler, submit
 from tests.eventually import eventually
 from tests.management.command_runner import manage
 from tests.spawned import Spawner
 from tests.taskqueue.consumers import WITHIN, finished, states, stream
-
-SOON = 60
 
 
 def said(*words: str) -> str:
@@ -152,32 +148,6 @@ def test_why_says_of_a_stream_why_nothing_runs() -> None:
         said("resourcepool_why", "orcale")
 
 
-def test_tasks_are_retried_and_discarded_by_their_keys() -> None:
-    stream()
-    submit("oracle", "note", key="a")
-    with pytest.raises(CommandError, match="1 skipped: not failed"):
-        said("resourcepool_streams", "retry", "oracle", "a")
-    assert said("resourcepool_streams", "discard", "oracle", "a", "--reason", "typo") == "Task a was discarded."
-    assert states() == {"a": "discarded"}
-    assert said("resourcepool_streams", "retry", "oracle", "a") == "Task a is ready again."
-    assert states() == {"a": "ready"}
-
-
-def test_all_tasks_in_a_state_are_retried_if_somebody_confirms_it() -> None:
-    stream()
-    submit_many("oracle", [NewTask("note", key=key) for key in "abc"])
-    Task.objects.filter(key__in="ab").update(state="dead", finished_at=timezone.now())
-    with pytest.raises(CommandError, match="Not a terminal: pass --yes"):
-        said("resourcepool_streams", "retry", "oracle", "--state", "dead")
-    assert (
-        said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes")
-        == "2 tasks are ready again."
-    )
-    assert set(states().values()) == {"ready"}
-    with pytest.raises(CommandError, match="nothing in oracle has that state"):
-        said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes")
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -212,24 +182,6 @@ def consume(file: str, slow: str = "") -> None:
     consumer = Consumer("oracle")
     signal.signal(signal.SIGTERM, lambda *_: consumer.stop())
     consumer.run()
-
-
-def test_a_consumer_that_is_killed_is_followed_and_no_task_is_lost_or_out_of_order(
-    spawn: Spawner, tmp_path: Path
-) -> None:
-    stream(term_ttl=1)
-    log = tmp_path / "log"
-    submit_many("oracle", [NewTask("note", key=str(number)) for number in range(20)])
-    first = spawn(consume, str(log), "10")
-    eventually(lambda: log.exists() and "10 1\n" in log.read_text(), SOON, states)
-    second = spawn(consume, str(log))
-    first.kill()
-    finished(20)
-    second.send(signal.SIGTERM)
-    second.wait(WITHIN)
-    lines = log.read_text().split("\n")[:-1]
-    assert lines == [f"{n} 1" for n in range(11)] + ["10 2"] + [f"{n} 1" for n in range(11, 20)]
-    assert Task.objects.get(key="10").crashes == 1
 
 
 def test_sigterm_ends_a_consumer_after_the_task_in_hand_and_the_next_one_leads_at_once(

@@ -1,31 +1,144 @@
-"""The Celery task that handles one timer in a worker, and the context in which a node sends it."""
+"""Handlers of timers in Celery workers: a node sends a Celery task for each due timer, and a worker handles it."""
 
 import contextlib
-import traceback
-from collections.abc import Callable, Iterator
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import Any
 
 from celery import current_app, shared_task
-from celery.exceptions import WorkerShutdown, WorkerTerminate
+from django.db import connections, router
+from django.db.models import Q
 
-from resourcepool.contrib.celery_timers import handover
+from resourcepool.clock import monotonic
+from resourcepool.db.retry import retrying
+from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.timeouts import statement_timeout
+from resourcepool.db.transactions import short_transaction
+from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.hints.broker import CONNECT_TIMEOUT, broker_connection, broker_named
-from resourcepool.taskqueue.timers.models import RESEND_AFTER
+from resourcepool.leases.statements import NOW
+from resourcepool.leases.terms import default_holder
+from resourcepool.taskqueue.in_hand import InHand, close_leaked_connections, run_in_context, store
+from resourcepool.taskqueue.policy import Result
+from resourcepool.taskqueue.timers import claims, handlers
+from resourcepool.taskqueue.timers.claims import Change, ClaimedTimer
+from resourcepool.taskqueue.timers.due_timers import MIN_PAUSE, DueTimer, DueTimers, read_rules
+from resourcepool.taskqueue.timers.handlers import RunningTimer
+from resourcepool.taskqueue.timers.models import RESEND_AFTER, Timer
+from resourcepool.taskqueue.timers.nodes import Node, Rule, may_handle, node_labels, node_version
+from resourcepool.taskqueue.timers.runner import MAX_AHEAD, TimerRunner, refuse_transaction
+from resourcepool.taskqueue.worker_loop import Worker
 from resourcepool.tasks import EXPECTED, run_job
 
+logger = logging.getLogger(__name__)
 
-@shared_task(name="resourcepool.run_timer", ignore_result=True, throws=EXPECTED)
-def run_timer(pk: int, fence: int) -> str:
-    """Handle the timer that ``resourcepool_celery_timers`` handed over under this fence."""
-    return run_job("run_timer", lambda: handover.handle(pk, fence, _ends_process))
+BROKER_PAUSE = 1.0  # seconds without hand-overs after an error of the broker
+RETRY_INTERVAL = 0.1  # seconds between two tries to store a result
+
+Send = Callable[[int, int, float | None], object]
+"""Sends the primary key and the fence of a timer, and the seconds that its handler may run (None: no limit)."""
+
+HandOver = Callable[[], AbstractContextManager[Send]]
+"""Returns a context that raises at its start while nothing can be sent."""
 
 
-def _ends_process(error: BaseException) -> bool:
-    """Whether Celery ends this process with ``error``; billiard raises SystemExit in a pool process on a signal."""
-    if isinstance(error, SystemExit):
-        *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
-        return str(frame.f_globals.get("__name__")).startswith("billiard.")
-    return isinstance(error, KeyboardInterrupt | WorkerShutdown | WorkerTerminate)
+class DispatchingRunner(TimerRunner):
+    """A node that runs no handlers: it hands timers over to other processes, which call ``handle``.
+
+    DispatchingRunner(by_celery).run()
+    """
+
+    def __init__(self, by: HandOver, **options: Any) -> None:
+        """Create the runner; ``options`` as for ``TimerRunner``."""
+        super().__init__(**options)
+        self._by = by
+
+    def _worker(self, using: str, node: Node) -> Worker[RunningTimer]:
+        return TimerDispatcher(using, node, self._late_rate, self._wakeup, self._by)
+
+
+class TimerDispatcher(Worker[RunningTimer]):
+    """A node that runs no handlers: it hands each due timer over to another process, such as a Celery worker.
+
+    A timer is first reserved in the database, under a new fence, and then sent. If the message is lost or no process
+    claims the timer, it is handed over again. A late message no longer matches the fence.
+    """
+
+    def __init__(self, using: str, node: Node, late_rate: float, wakeup: Wakeup, by: HandOver) -> None:
+        self.in_hand = InHand(wakeup)  # always empty
+        self._using, self._by, self._wakeup = using, by, wakeup
+        self._timers, self._paused_until = DueTimers(using, node, late_rate), 0.0
+
+    def exchange(self, *, may_begin: bool) -> float:
+        now = monotonic()
+        if may_begin:
+            self._timers.read_rules(now)
+        due, next_at = self._timers.choose(MAX_AHEAD if may_begin and now >= self._paused_until else 0)
+        if (due or self._timers.has_unanswered) and not self._hand_over(due) and due:
+            return monotonic() + MIN_PAUSE  # others claimed or locked them
+        return next_at
+
+    def _hand_over(self, due: list[DueTimer]) -> int:
+        """Hand due timers over; while the broker cannot be reached, the database is not changed."""
+        with ExitStack() as stack:
+            try:
+                send = stack.enter_context(self._by())
+            except Exception as error:  # noqa: BLE001 (any of any broker)
+                logger.warning("timers cannot be handed over: %s: %s", type(error).__name__, error)
+                self._paused_until = monotonic() + BROKER_PAUSE
+                return len(due)  # do not query again at once
+            handed, _ = self._timers.claim(due, partial(hand_over, self._using))
+            for number, timer in enumerate(handed):
+                handler = handlers.find(timer.rule.name)
+                try:
+                    send(timer.pk, timer.fence, None if handler is None else handler.max_runtime)
+                except Exception as error:  # noqa: BLE001
+                    left, why = len(handed) - number, f"{type(error).__name__}: {error}"
+                    logger.warning("timers: %d have to be handed over again: %s", left, why)
+                    self._paused_until = monotonic() + BROKER_PAUSE
+                    break
+        if len(due) >= MAX_AHEAD:
+            self._wakeup.wake()  # there may be more
+        return len(handed)
+
+
+def hand_over(using: str, due: Collection[int], rules: Mapping[str, Rule], holder: str) -> claims.Answer:
+    """Reserve due timers for other processes, which claim them by the returned fences.
+
+    A timer stays pending, so that it can be cancelled, and is due again after ``RESEND_AFTER``. Its ``started_at`` is
+    the time at which it was first handed over. See ``finish_and_claim``.
+    """
+    unclaimed = set[int]()
+
+    def reserve(timer: ClaimedTimer, row: claims.Row) -> Change:
+        columns = {
+            "state": Timer.State.PENDING.value,
+            "crashes": timer.crashes,
+            "previous_end": timer.previous_end,
+        }
+        if row["state"] == Timer.State.PENDING and row["holder"] not in ("", holder):
+            unclaimed.add(timer.pk)
+        else:
+            columns["started_at"] = NOW  # the start of its wait
+        return Change("hand over", RESEND_AFTER, tuple(columns.items()))
+
+    with short_transaction(connections[using]):
+        handed = claims.claim(using, claims.due_rows(using, due, holder), rules, holder, reserve)
+    if unclaimed:
+        logger.warning("%d timers were handed over but not claimed within %g s", len(unclaimed), RESEND_AFTER)
+    return handed, set()
+
+
+def claim_handed_over(using: str, pk: int, fence: int, rule: Rule, holder: str) -> ClaimedTimer | None:
+    """Claim a timer that was handed over under this fence; None: the fence is outdated. See ``finish_and_claim``."""
+    rows = Timer.objects.using(using).filter(pk=pk, topic_id=rule.name).unfinished()
+    matching = rows.filter(Q(fence=fence, state=Timer.State.PENDING) | Q(holder=holder))
+    with short_transaction(connections[using]):
+        claimed = claims.claim(using, matching, {rule.name: rule}, holder)
+    return claimed[0] if claimed else None
 
 
 @contextlib.contextmanager
@@ -46,3 +159,81 @@ def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
                 current_app.send_task("resourcepool.run_timer", [pk, fence], connection=connection, **limits)
 
         yield send
+
+
+@shared_task(name="resourcepool.run_timer", ignore_result=True, throws=EXPECTED)
+def run_timer(pk: int, fence: int) -> str:
+    """Handle the timer that ``resourcepool_celery_timers`` handed over under this fence."""
+    return run_job("run_timer", lambda: handle(pk, fence))
+
+
+class _HandedTimer(RunningTimer):
+    def ends_process(self, error: BaseException) -> bool:
+        return not isinstance(error, Exception)  # Celery ends a process by SystemExit
+
+
+def handle(pk: int, fence: int) -> str | None:
+    """Claim the timer, run its handler in this thread, and store the result; return a line for the log.
+
+    If Celery ends the process meanwhile, the timer's lease expires, which counts as a crash.
+
+    Returns:
+        None: the fence is outdated (the timer was claimed, cancelled or handed over again), or this process may not
+            handle the topic; the timer is handed over again then.
+
+    Raises:
+        ClaimInTransaction: a transaction is open.
+        DatabaseUnavailable: the timer is handed over again, after its ttl if it was claimed.
+    """
+    using = router.db_for_write(Timer)
+    refuse_transaction(using)
+    handlers.discover()
+    with statement_timeout():
+        claimed = retrying(connections[using], partial(_claim, using, pk, fence, default_holder()))
+    if claimed is None:
+        return None
+    timer = _HandedTimer(using, claimed, handlers.find(claimed.rule.name))
+    try:
+        result = run_in_context(timer)
+    except BaseException:
+        timer.lease._stop_renewing()
+        raise
+    ended = timer.ended(close_leaked_connections(result))
+    timer.lease._stop_renewing()  # a renewal would find another fence
+    _store(using, timer, ended)
+    return f"{timer}: {ended.how} in attempt {timer.attempt}"
+
+
+def _claim(using: str, pk: int, fence: int, holder: str) -> ClaimedTimer | None:
+    # An earlier try whose reply was lost has changed the fence, but has set this holder.
+    rows = Timer.objects.using(using).filter(Q(fence=fence) | Q(holder=holder), pk=pk)
+    topic = rows.values_list("topic_id", flat=True).first()
+    if topic is None or handlers.find(topic) is None:
+        return None
+    rule = read_rules(using, [topic]).get(topic)
+    if rule is None or rule.is_paused or not may_handle(rule, node_labels(), node_version()):
+        return None
+    return claim_handed_over(using, pk, fence, rule, holder)
+
+
+def _store(using: str, timer: RunningTimer, ended: Result) -> None:
+    """Store the result; retry for up to a ttl while the row is locked or the database cannot be reached."""
+    gives_up_at = monotonic() + timer.claimed.rule.ttl
+
+    def send(ends: Mapping[RunningTimer, Result]) -> claims.Answer:
+        pairs = [(timer.claimed, result) for timer, result in ends.items()]
+        return retrying(connections[using], partial(claims.finish_and_claim, using, pairs, [], {}, ""))
+
+    while True:
+        try:
+            with statement_timeout():
+                _, locked = store(connections[using], {timer: ended}, send)
+            error = DatabaseUnavailable(f"{timer}: its row is locked") if locked else None
+        except DatabaseUnavailable as unavailable:
+            error = unavailable
+        if error is None:
+            timer.lease._mark_released()
+            return
+        if monotonic() >= gives_up_at:
+            raise error
+        time.sleep(RETRY_INTERVAL)

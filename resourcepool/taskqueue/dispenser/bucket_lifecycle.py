@@ -3,7 +3,6 @@
 import random
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +20,7 @@ from resourcepool.db.transactions import row_locked, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import CHUNK, update_and_record
-from resourcepool.taskqueue.dispenser import statements, validation
+from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.statements import DispenserSnapshot, Row
 
@@ -49,13 +48,8 @@ def refuse_assignment_in_transaction(connection: BaseDatabaseWrapper) -> None:
     )
 
 
-def assignment_transaction(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
-    """Open a transaction that the database server ends after 5 s of idleness, so that a crashed process blocks none."""
-    return short_transaction(connections[using], wait=wait)
-
-
 def in_transaction(using: str, send: Callable[[], Answer]) -> Answer:
-    """Run ``send`` in such a transaction, and commit exactly once."""
+    """Run ``send`` in a short transaction, and commit exactly once."""
     return commit_once(connections[using], send, wait=WAIT)
 
 
@@ -163,7 +157,7 @@ class WorkerBucket:
         self, limit: int, wait: int, after_rebuild: bool, seen: DispenserSnapshot
     ) -> list[Row] | None:
         connection, bucket = self.connection, seen.live_bucket
-        with assignment_transaction(self.using, wait=wait):
+        with short_transaction(connection, wait=wait):
             if after_rebuild:
                 locked = Dispenser.objects.using(self.using).filter(pk=self.dispenser).select_for_update()
                 list(locked.values_list("pk"))
@@ -199,6 +193,10 @@ def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> in
     skips = connection.features.has_select_for_update_skip_locked
 
     def send() -> int:
+        with short_transaction(connection, wait=WAIT):
+            return reclaim()
+
+    def reclaim() -> int:
         expired = rows.filter(pk__in=buckets, busy_before__lte=DbNow())
         if skips:  # do not wait for a worker that is suspended during an assignment
             expired = rows.filter(pk__in=_keys(expired.select_for_update(skip_locked=True)))
@@ -216,11 +214,7 @@ def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> in
         rows.filter(pk__in=set(pks) - left)._raw_delete(using)
         return len(had)
 
-    def send_in_transaction() -> int:
-        with assignment_transaction(using):
-            return send()
-
-    return retrying(connection, send_in_transaction)
+    return retrying(connection, send)
 
 
 def _keys(rows: Any) -> list[int]:
@@ -237,14 +231,6 @@ def _return_expired(tasks: Any, had: dict[int, int], most_expirations: int) -> N
         failed = {"state": State.FAILED, "finished_at": DbNow(), "outcome": outcome}
         update_and_record(poison, EventKind.FAILED, "", outcome, **failed, **back)
     mine.update(state=State.READY, **back)
-
-
-def fail_unreadable(using: str, refused: validation.RefusedKeys) -> None:
-    """Fail tasks whose keys a factory has refused, unless they were assigned again meanwhile."""
-    for row, error in refused:
-        task = DispenserTask.objects.using(using).filter(pk=row.pk, fence=row.fence)
-        outcome = sentence_for("key_unreadable", error=f"{type(error).__name__}: {error}"[:200])
-        retrying(connections[using], partial(task.fail, outcome))
 
 
 def empty_bucket(

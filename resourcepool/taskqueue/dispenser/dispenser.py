@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import partial
-from typing import Any, Generic
+from typing import Any
 
 from django.db import connections
 
@@ -16,7 +16,7 @@ from resourcepool.taskqueue.abstract import CHUNK
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, chunks, clock, put, rebuild
-from resourcepool.taskqueue.dispenser.validation import Assigned, K
+from resourcepool.taskqueue.dispenser.validation import Assigned
 
 MIN_TTL = 0.1  # seconds
 MAX_BUCKET_TASKS = 10_000
@@ -30,12 +30,11 @@ class Done(StrEnum):
     UNKNOWN = "unknown"  # there is no such task
 
 
-class ReadyTasks(Generic[K]):
+class ReadyTasks:
     """The ready tasks of a dispenser, each with a key, unique there, and a score."""
 
-    def __init__(self, name: str, factory: Callable[[str], K]) -> None:
+    def __init__(self, name: str) -> None:
         self._name, self._using = name, bucket_lifecycle.database()
-        self._factory = validation.factory(factory)
 
     def add(self, task: str | int, priority: float) -> bool:
         """Add a task; returns whether it is new. See ``add_many``."""
@@ -78,7 +77,7 @@ class ReadyTasks(Generic[K]):
         return bucket_lifecycle.in_transaction(self._using, send)
 
 
-class TaskDispenser(ReadyTasks[K]):
+class TaskDispenser(ReadyTasks):
     """Hands out an endless supply of tasks in small buckets, to workers that come and go.
 
         d = TaskDispenser("reviews", bucket_ttl=timedelta(minutes=10))
@@ -91,20 +90,13 @@ class TaskDispenser(ReadyTasks[K]):
     ``tasks_done`` returns DONE to only one of them.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        bucket_ttl: Seconds = 600.0,
-        factory: Callable[[str], K] = str,  # type: ignore[assignment]  # without it K is str
-    ) -> None:
+    def __init__(self, name: str, *, bucket_ttl: Seconds = 600.0) -> None:
         """Name the dispenser, which is created on first use; raises BadOption.
 
         Args:
             bucket_ttl: seconds or timedelta, from 0.1 s to a day.
-            factory: converts the text of a key for callers to another form of the same key, such as int.
         """
-        super().__init__(options.name("name", name), factory)
+        super().__init__(options.name("name", name))
         self.name, self._ttl = self._name, options.seconds("bucket_ttl", bucket_ttl, least=MIN_TTL)
 
     @staticmethod
@@ -134,13 +126,11 @@ class TaskDispenser(ReadyTasks[K]):
         """
         return rebuild(self._using, self.name, validation.scores(mapping), as_of)
 
-    def assign_tasks(self, limit: int, worker: str) -> list[Assigned[K]]:
+    def assign_tasks(self, limit: int, worker: str) -> list[Assigned]:
         """Fill the worker's bucket to ``limit`` tasks, as far as the pool has them; return them, lowest score first.
 
         The worker keeps its tasks and gets the first ones of the pool. If it has more than ``limit``, the last ones
-        return at once. A paused dispenser assigns none. The bucket expires ``bucket_ttl`` from now. A task fails if
-        ``factory`` refuses its key with a ValueError, TypeError, LookupError or ArithmeticError, or converts it to
-        another key, such as 7 for "007"; the worker gets other tasks.
+        return at once. A paused dispenser assigns none. The bucket expires ``bucket_ttl`` from now.
 
         Args:
             limit: 0 to 10,000.
@@ -152,17 +142,12 @@ class TaskDispenser(ReadyTasks[K]):
             DatabaseUnavailable: the tasks may have been assigned; call it again.
         """
         most = options.whole("limit", limit, least=0, most=MAX_BUCKET_TASKS)
-        name = options.name("worker", worker)
-        while True:
-            rows = self._bucket(name).fill(most)
-            tasks, refused = validation.assigned_tasks(rows, self._factory)
-            if not refused:
-                return tasks
-            bucket_lifecycle.fail_unreadable(self._using, refused)
+        rows = self._bucket(options.name("worker", worker)).fill(most)
+        return [Assigned(row.key, row.fence, row.score) for row in rows]
 
     def check_tasks(self, worker: str, tasks: Iterable[Any]) -> bool:
         """Whether the worker's bucket is live and holds exactly these keys; assigned tasks must match their fences."""
-        fences, name = validation.keys(tasks, self._factory), options.name("worker", worker)
+        fences, name = validation.keys(tasks), options.name("worker", worker)
         rows = Bucket.objects.using(self._using).filter(
             dispenser_id=self.name, name=name, busy_before__gt=DbNow()
         )
@@ -173,10 +158,8 @@ class TaskDispenser(ReadyTasks[K]):
         is_same = all(fence in (None, held.get(key)) for key, fence in fences.items())
         return bool(joined) and held.keys() == fences.keys() and is_same
 
-    def tasks_done(self, worker: str, tasks: Iterable[Any]) -> dict[Any, Done]:
+    def tasks_done(self, worker: str, tasks: Iterable[Any]) -> dict[str, Done]:
         """Finish tasks of this worker; returns {key: result}. Uses the caller's transaction if one is open.
-
-        Keys may be given as text or as converted by ``factory``. They are returned converted; refused keys as text.
 
         A task can be finished while it has the fence of its assignment, also after the bucket has expired, until the
         bucket is reclaimed. A repeated call returns the same result; for another worker the task is stale.
@@ -188,18 +171,11 @@ class TaskDispenser(ReadyTasks[K]):
             BadOption: a value is not allowed, such as keys without fences.
             DatabaseUnavailable: some tasks may be finished; call it again.
         """
-        fences, name = validation.fences(tasks, self._factory), options.name("worker", worker)
-        named = {key: self._named(key) for key in fences}  # an error of the factory must come first
-        results: dict[Any, Done] = {}
+        fences, name = validation.fences(tasks), options.name("worker", worker)
+        results: dict[str, Done] = {}
         for chunk in chunks(fences):
             results.update(retrying(connections[self._using], partial(self._finish, name, chunk)))
-        return {named[key]: result for key, result in results.items()}
-
-    def _named(self, key: str) -> Any:
-        try:
-            return validation.same_key(self._factory, key)
-        except validation.REFUSALS:
-            return key
+        return results
 
     def _finish(self, worker: str, fences: dict[str, int]) -> dict[str, Done]:
         if statements.done(connections[self._using], self.name, worker, fences) == len(fences):
@@ -221,7 +197,7 @@ class TaskDispenser(ReadyTasks[K]):
             tasks: as for ``tasks_done``.
         """
         name = options.name("worker", worker)
-        fences = None if tasks is None else validation.fences(tasks, self._factory)
+        fences = None if tasks is None else validation.fences(tasks)
         bucket = self._bucket(name).find()
         return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket, fences)
 

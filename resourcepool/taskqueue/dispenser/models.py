@@ -131,13 +131,6 @@ class DispenserTaskQuerySet(WorkQuerySet):
     def in_order(self) -> Self:
         return self.order_by("score", "pk")
 
-    def fail(self, outcome: str) -> int:
-        """Fail these tasks, which removes them from buckets and the pool; return how many."""
-        failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
-        return abstract.update_and_record(
-            self, EventKind.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed
-        )
-
 
 class DispenserTask(AbstractWork):
     """A task of a dispenser: a key and a score. Every assignment has its own fence."""

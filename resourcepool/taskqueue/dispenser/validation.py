@@ -1,66 +1,24 @@
-"""Validation of arguments: keys, scores and assigned tasks; and conversion of keys by the caller's factory."""
+"""Validation of arguments: keys, scores and assigned tasks."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from resourcepool import options
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.dispenser.models import MAX_KEY
-from resourcepool.taskqueue.dispenser.statements import Row
 from resourcepool.translation import gettext_noop as _
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only
-
-    K = TypeVar("K", default=str)
-else:
-    from typing import TypeVar
-
-    K = TypeVar("K")
 
 PAIRS = _("tasks returned by assign_tasks, or (key, fence) pairs: a key alone does not identify the assignment")
 
 
-class Assigned(NamedTuple, Generic[K]):
+class Assigned(NamedTuple):
     """A task in a worker's bucket. ``fence`` identifies this assignment."""
 
-    key: K
+    key: str
     fence: int
     score: float
-
-
-Factory = Callable[[str], Any]
-RefusedKeys = list[tuple[Row, Exception]]
-REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError)  # by which a factory refuses a key
-
-
-def apply_factory(rows: Iterable[Row], factory: Factory) -> tuple[list[tuple[Row, Any]], RefusedKeys]:
-    """Return tasks with their converted keys, and the tasks whose keys ``factory`` refuses, with the errors."""
-    made: list[tuple[Row, Any]] = []
-    refused: RefusedKeys = []
-    for row in rows:
-        try:
-            made.append((row, factory(row.key)))
-        except REFUSALS as error:
-            refused.append((row, error))
-    return made, refused
-
-
-def assigned_tasks(rows: Iterable[Row], factory: Factory) -> tuple[list[Assigned[Any]], RefusedKeys]:
-    """Return tasks for callers, and the tasks whose keys ``factory`` refuses or changes, with the errors."""
-    made, refused = apply_factory(rows, partial(same_key, factory))
-    return [Assigned(key, row.fence, row.score) for row, key in made], refused
-
-
-def same_key(factory: Factory, text: str) -> Any:
-    """Return the converted key; raises ValueError if it is another key, such as 7 for "007"."""
-    made = factory(text)
-    if isinstance(made, int | str) and not isinstance(made, bool) and key(made) != text:
-        raise ValueError(f"it converts {text!r} to {made!r}, which is another key")
-    return made
 
 
 def key(value: object, option: str = "key") -> str:
@@ -71,24 +29,14 @@ def key(value: object, option: str = "key") -> str:
     return options.name(option, value, most=MAX_KEY)
 
 
-def text_of(value: object, factory: Factory) -> object:
-    """Return ``str(value)`` if ``factory`` converts that to ``value``; else the value itself."""
-    if isinstance(value, int | str):
-        return value
-    try:
-        return text if factory(text := str(value)) == value else value
-    except Exception:  # noqa: BLE001 (not a key; refused later)
-        return value
-
-
-def keys(values: object, factory: Factory = str, option: str = "tasks") -> dict[str, int | None]:
+def keys(values: object, option: str = "tasks") -> dict[str, int | None]:
     """Return {key: fence} of assigned tasks or keys; the fence of a key alone is None. Raises BadOption."""
     if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
         raise BadOption(option, values, Sentence(_("a list of keys")))
     fences_by_key: dict[str, int | None] = {}
     for value in values:
         own_key, fence = (value.key, value.fence) if isinstance(value, Assigned) else (value, None)
-        fences_by_key[key(text_of(own_key, factory), option)] = fence
+        fences_by_key[key(own_key, option)] = fence
     return fences_by_key
 
 
@@ -116,13 +64,7 @@ def score(value: object, option: str = "priority", shown: object = None) -> floa
     raise BadOption(option, value, Sentence(_("a finite number")))
 
 
-def factory(value: Factory) -> Factory:
-    if not callable(value):
-        raise BadOption("factory", value, Sentence(_("a function that takes the text of a key")))
-    return value
-
-
-def fences(tasks: object, factory: Factory = str, option: str = "tasks") -> dict[str, int]:
+def fences(tasks: object, option: str = "tasks") -> dict[str, int]:
     """Return {key: fence} of assigned tasks or (key, fence) pairs; raises BadOption."""
     if isinstance(tasks, str | Mapping) or not isinstance(tasks, Iterable):
         raise BadOption(option, tasks, Sentence(PAIRS))
@@ -134,6 +76,6 @@ def fences(tasks: object, factory: Factory = str, option: str = "tasks") -> dict
         if not 0 <= task[1] < 2**63:  # Python refuses to convert integers of thousands of digits
             raise BadOption(option, f"the fence of {task[0]!r}", Sentence(PAIRS))
         fence = int(task[1])  # also if it is an IntEnum
-        if fences_by_key.setdefault(key(text_of(task[0], factory), option), fence) != fence:
+        if fences_by_key.setdefault(key(task[0], option), fence) != fence:
             raise BadOption(option, task, because=Sentence(_("one fence per task")))
     return fences_by_key

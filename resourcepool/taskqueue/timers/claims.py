@@ -1,7 +1,6 @@
 """The statements of a node: claim due timers, store their results. Each batch is one transaction."""
 
 import datetime
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
@@ -21,8 +20,6 @@ from resourcepool.taskqueue.policy import Result, Verdict, after_attempt
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Rule
-
-logger = logging.getLogger(__name__)
 
 State, End = Timer.State, Timer.End
 READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
@@ -105,9 +102,6 @@ def claim(
     locked = for_update(rows, skip_locked=True).values(*READ, *COUNTS, now=DbNow())
     sent_at, claimed, batch = monotonic(), list[ClaimedTimer](), _Batch(using, holder)
     for row in locked:
-        if why := occurrences.unreadable(row["schedule"]):
-            log_unreadable(row["topic_id"], row["pk"], why)
-            continue
         rule, is_new = rules[row["topic_id"]], row["holder"] != holder
         is_abandoned = is_new and row["state"] == State.RUNNING
         has_crashed = (
@@ -117,13 +111,16 @@ def claim(
         row["crashes"] += has_crashed
         if is_abandoned:
             row["previous_end"] = (End.EXPIRED if has_crashed else End.RELEASED).value
-        timer = _claimed(using, row, rule, holder, sent_at, is_new=is_new)
+        why = occurrences.unreadable(row["schedule"])
+        timer = _claimed(using, row | {"schedule": ""} if why else row, rule, holder, sent_at, is_new=is_new)
         if not is_new:  # claimed by an earlier try whose reply was lost
             until = DbLater(begin(timer, former).span)
             Timer.objects.using(using).filter(pk=timer.pk).update(busy_before=until)
             claimed.append(timer)
         elif has_crashed and timer.crashes >= rule.max_crashes:
             batch.give_up(timer, sentence_for("timer_process_crashed", count=timer.crashes))
+        elif why:
+            batch.give_up(timer, why)
         elif not timer.fires:
             batch.schedule_next(timer)
         else:
@@ -131,13 +128,6 @@ def claim(
             claimed.append(timer._replace(fence=timer.fence + 1))
     batch.send()
     return claimed
-
-
-def log_unreadable(topic: str, pk: int, why: str) -> None:
-    """Log that a timer is left to nodes that can read its schedule."""
-    logger.warning(
-        "timer number %d of topic %s is left to other nodes: cannot read its schedule: %s", pk, topic, why
-    )
 
 
 def _claimed(using: str, row: Row, rule: Rule, holder: str, sent_at: float, *, is_new: bool) -> ClaimedTimer:

@@ -13,13 +13,12 @@ from resourcepool.db.dialect import DbLater, MicrosUntil, NullInOrder
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
 from resourcepool.leases.terms import default_holder
-from resourcepool.taskqueue.timers import claims, handlers, occurrences
+from resourcepool.taskqueue.timers import claims, handlers
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, Topic
 from resourcepool.taskqueue.timers.nodes import Node, Rule, may_handle
 
 RULES_MAX_AGE = 2.5  # seconds until a change of a topic takes effect
 MIN_PAUSE, MAX_PAUSE = 0.02, 1.0  # seconds between two queries
-SKIP_UNREADABLE_FOR = 60.0  # seconds
 TOPICS_AT_ONCE = 200  # SQLite allows 500 queries in a UNION; each topic has two
 ANY_TOPIC = "\0"  # a placeholder, which is not a valid name
 
@@ -30,7 +29,6 @@ class DueTimer(NamedTuple):
     pk: int
     topic: str
     due_in: int
-    schedule: str = ""
 
     @property
     def is_late(self) -> bool:
@@ -42,19 +40,11 @@ def read_rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
     return {rule.name: rule for rule in Rule.read(Topic.objects.using(using).filter(pk__in=topics))}
 
 
-def read_due(
-    using: str, topics: Sequence[str], most: int, late: int, without: Collection[int] = ()
-) -> list[DueTimer]:
-    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due time.
-
-    Args:
-        without: primary keys of timers to skip.
-    """
+def read_due(using: str, topics: Sequence[str], most: int, late: int) -> list[DueTimer]:
+    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due time."""
     timers: list[DueTimer] = []
     # Compiled once, not for each topic, which would take longer than the query.
-    compiled = [
-        rows.query.get_compiler(using).as_sql() for rows in _heads(using, ANY_TOPIC, most, late, without)
-    ]
+    compiled = [rows.query.get_compiler(using).as_sql() for rows in _heads(using, ANY_TOPIC, most, late)]
     for group in batched(topics, TOPICS_AT_ONCE):
         each = [(text, topic, params) for topic in group for text, params in compiled]
         # Subqueries, because SQLite allows no LIMIT within a UNION.
@@ -65,12 +55,10 @@ def read_due(
     return sorted(timers, key=lambda timer: timer.due_in)
 
 
-def _heads(using: str, topic: str, most: int, late: int, without: Collection[int]) -> Iterable[Any]:
+def _heads(using: str, topic: str, most: int, late: int) -> Iterable[Any]:
     rows = Timer.objects.using(using).filter(topic_id=topic).unfinished()
     rows = rows.order_by(NullInOrder("finished_at"), "busy_before")
-    if without:
-        rows = rows.exclude(pk__in=without)
-    columns = ("pk", "topic_id", MicrosUntil("busy_before"), "schedule")
+    columns = ("pk", "topic_id", MicrosUntil("busy_before"))
     yield rows.filter(busy_before__gte=DbLater(-LATE_AFTER)).values_list(*columns)[:most]
     if late:
         yield rows.filter(busy_before__lt=DbLater(-LATE_AFTER)).values_list(*columns)[:late]
@@ -101,7 +89,6 @@ class DueTimers:
         # Claims under ``_holder`` whose reply is missing, with the rules at the time of the claim.
         self._unanswered: dict[int, tuple[DueTimer, Rule]] = {}
         self._holder = default_holder()
-        self._unreadable: dict[int, float] = {}  # until when to skip these timers
 
     @property
     def has_unanswered(self) -> bool:
@@ -125,15 +112,12 @@ class DueTimers:
             return [], monotonic() + MAX_PAUSE
         topics = [name for name, rule in self._rules.items() if not rule.is_paused]
         late_room = min(room, self._rate.left(monotonic()))
-        read = partial(read_due, self._using, topics, room + 1, late_room, self._skipped())
+        read = partial(read_due, self._using, topics, room + 1, late_room)
         timers, read_at = retrying(connections[self._using], read), monotonic()
-        readable = [timer for timer in timers if self._can_read(timer, read_at)]
-        due = [timer for timer in readable if timer.due_in <= 0]
+        due = [timer for timer in timers if timer.due_in <= 0]
         late = [timer for timer in due if timer.is_late]
         chosen = ([timer for timer in due if not timer.is_late] + late)[:room]
-        pause = min((timer.due_in / 1_000_000 for timer in readable if timer.due_in > 0), default=MAX_PAUSE)
-        if len(readable) < len(timers):  # later timers were not read
-            pause = min(pause, MIN_PAUSE)
+        pause = min((timer.due_in / 1_000_000 for timer in timers if timer.due_in > 0), default=MAX_PAUSE)
         if late_room < room and len(late) >= late_room:  # there may be more late timers, for later
             pause = min(pause, 5 * MIN_PAUSE)
         return chosen, read_at + min(pause, MAX_PAUSE)
@@ -148,16 +132,3 @@ class DueTimers:
         self._rate.take(sum(timer.pk in late for timer in claimed))
         self._holder, self._unanswered = default_holder(), {}
         return claimed, locked
-
-    def _skipped(self) -> list[int]:
-        now = monotonic()
-        self._unreadable = {pk: until for pk, until in self._unreadable.items() if until > now}
-        return list(self._unreadable)
-
-    def _can_read(self, timer: DueTimer, now: float) -> bool:
-        """Return whether this node can evaluate the timer's schedule; if not, skip the timer for a while."""
-        why = occurrences.unreadable(timer.schedule)
-        if why:
-            claims.log_unreadable(timer.topic, timer.pk, why)
-            self._unreadable[timer.pk] = now + SKIP_UNREADABLE_FOR
-        return not why

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.db import OperationalError
 from django.test import Client
 
@@ -12,7 +11,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.models import Queue, QueueGroup, Server
 from resourcepool.queues import administration
 from tests.admin.conftest import sign_in, text
-from tests.admin.queues.scene import LIST, asked, owners, queue_group, server
+from tests.admin.queues.scene import LIST, queue_group, server
 
 pytestmark = pytest.mark.django_db
 
@@ -42,29 +41,6 @@ def test_nothing_happens_before_it_is_confirmed(operator: Client) -> None:
     assert Server.objects.get().state == "up"
 
 
-def test_pause_and_resume_are_told_to_the_servers(operator: Client) -> None:
-    orders = queue_group()
-    do(operator, "pause", [orders])
-    orders.refresh_from_db()
-    assert orders.is_paused
-    assert orders.generation == 1
-    assert orders.assigned_by == "operator"
-    assert "Queue group orders was resumed." in text(do(operator, "resume", [orders]))
-    orders.refresh_from_db()
-    assert not orders.is_paused
-
-
-def test_a_drained_server_is_asked_for_all_it_has(operator: Client) -> None:
-    orders = queue_group()
-    first = server(orders, "A")
-    server(orders, "B")
-    do(operator, "drain", [first])
-    assert owners(orders) == ["A"] * 4
-    assert asked(orders) == ["B"] * 4
-    do(operator, "undrain", [first])
-    assert sorted(asked(orders)) == ["", "", "B", "B"]
-
-
 def test_several_are_drained_in_one_plan(operator: Client) -> None:
     orders = queue_group()
     first, second = server(orders, "A"), server(orders, "A")
@@ -86,17 +62,6 @@ def test_a_drain_that_leaves_queues_where_they_are_says_so(operator: Client) -> 
     second = server(orders, "B")
     do(operator, "undrain", [first])
     assert "stay" not in text(do(operator, "drain", [second]))
-
-
-def test_a_queue_is_pinned_to_the_server_that_is_named(operator: Client) -> None:
-    orders = queue_group()
-    server(orders, "A")
-    server(orders, "B")
-    do(operator, "pin", queues("q0", "q1", "q2"), server="B")
-    assert asked(orders)[:3] == ["B"] * 3
-    assert {row.pin for row in queues("q0", "q1", "q2")} == {"B"}
-    do(operator, "unpin", queues("q0", "q1", "q2"))
-    assert sorted(asked(orders)) == ["", "", "B", "B"]
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 101])
@@ -139,16 +104,6 @@ def test_no_list_offers_to_delete_at_once(administrator: Client) -> None:
         assert "delete_selected" not in text(administrator.get(LIST.format(kind)))
 
 
-def test_who_did_it_is_written_down(operator: Client) -> None:
-    orders = queue_group()
-    do(operator, "pin", queues("q0"), server="B")
-    entry = LogEntry.objects.get()
-    assert str(entry.user) == "operator"
-    assert "Pin to a server" in entry.get_change_message()
-    orders.refresh_from_db()
-    assert orders.assigned_by == "operator"
-
-
 def test_queues_of_several_queue_groups_are_changed_each_in_its_own(operator: Client) -> None:
     queue_group("a", 1)
     queue_group("b", 1)
@@ -173,22 +128,6 @@ def test_what_could_not_be_done_is_said_and_nothing_is_half_done(
     assert "gone" in said
     assert "1 not changed" in said
     assert "2 queues were pinned." in said
-
-
-def test_a_pin_to_whom_nobody_knows_is_done_and_said(operator: Client) -> None:
-    orders = queue_group()
-    server(orders, "A")
-    said = text(do(operator, "pin", queues("q0"), server="B"))
-    assert "Queue orders / q0 was pinned." in said
-    assert "No server named B is running (running: A)." in said
-    assert "No server named" not in text(do(operator, "pin", queues("q0"), server="A"))
-
-
-def test_a_pin_to_one_run_is_refused_also_while_that_is_not_there(operator: Client) -> None:
-    queue_group()
-    said = text(do(operator, "pin", queues("q0"), server="B #3"))
-    assert "Enter the name without the number: B" in said
-    assert not Queue.objects.exclude(pin="").exists()
 
 
 def test_a_server_that_has_left_in_between_is_said(operator: Client) -> None:
@@ -250,12 +189,3 @@ def test_the_page_of_a_row_offers_what_would_change_something(operator: Client) 
         assert answer["Location"] == f"{LIST.format(row._meta.model_name)}{row.pk}/change/"
     assert (offered(orders), offered(first)) == ({"resume"}, {"undrain"})
     assert offered(queue) == {"pin", "unpin"}
-
-
-def test_a_pin_to_one_run_of_a_server_is_refused_with_the_name_to_use(operator: Client) -> None:
-    first = server(queue_group(), "A")
-    (row,) = queues("q0")
-    form = {"action": "pin", "_selected_action": [row.pk], "confirmed": "yes", "server": str(first)}
-    assert "without the number: A" in text(operator.post(LIST.format("queue"), form))
-    row.refresh_from_db()
-    assert row.pin == ""

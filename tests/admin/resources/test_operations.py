@@ -15,7 +15,6 @@ from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
 from resourcepool.operations import OPERATIONS
-from resourcepool.resources.state import Status
 from resourcepool.signals import EventKind
 from tests.admin.conftest import lease, sign_in, text
 from tests.app.rows import busy_for, columns, new, several
@@ -50,17 +49,6 @@ def test_nothing_happens_before_it_is_confirmed(operator: Client) -> None:
     assert [columns(row) for row in rows] == before
 
 
-def test_revoking_ends_the_leases_and_counts_them(operator: Client) -> None:
-    held, free = several(Proxy, 2)
-    lease(held)
-    page = do(operator, "revoke", [held, free])
-    assert "The lease of 1 proxy was revoked." in page
-    assert "1 skipped: no longer held" in page
-    assert busy_for(held) <= 0
-    assert columns(held)["fence"] == 2
-    assert columns(held)["holder"] == ""
-
-
 def test_a_lease_that_began_after_the_confirmation_page_continues(operator: Client, proxy: Proxy) -> None:
     lease(proxy, "the one who is stuck")
     seen = f"{proxy.pk}:{proxy.fence}"
@@ -72,58 +60,6 @@ def test_a_lease_that_began_after_the_confirmation_page_continues(operator: Clie
     assert "or held by someone else" in page
     assert columns(proxy)["holder"] == "the next one"
     assert busy_for(proxy) > 0
-
-
-def test_a_quarantine_ends_and_does_not_disturb_a_lease(operator: Client) -> None:
-    held, free = several(Proxy, 2)
-    lease(held)
-    page = do(operator, "quarantine", [held, free], duration="2h")
-    assert "1 proxy was quarantined." in page
-    assert "1 proxy is held: quarantined after its lease." in page
-    assert 7_000 < busy_for(free) <= 7_200
-    assert columns(free)["status"] == Status.QUARANTINED
-    assert busy_for(held) <= 60
-    assert (columns(held)["holder"], columns(held)["in_service"]) == (held.holder, False)
-    do(operator, "quarantine", [held], duration="1d")
-    assert Proxy.objects.get(pk=held.pk).until > Proxy.objects.get(pk=free.pk).until
-
-
-def test_a_resource_out_of_service_is_not_quarantined(operator: Client, proxy: Proxy) -> None:
-    Proxy.objects.drain("sold")
-    page = do(operator, "quarantine", [proxy], duration="1d")
-    assert f"Proxy {proxy}: 1 skipped: already out of service, or no longer there." in page
-
-
-def test_draining_and_returning(operator: Client) -> None:
-    rows = several(Proxy, 3)
-    lease(rows[0])
-    page = do(operator, "drain", rows)
-    assert "2 proxies were taken out of service." in page
-    assert "1 proxy is held: it leaves service after its lease." in page
-    assert {columns(row)["in_service"] for row in rows} == {False}
-    assert busy_for(rows[0]) > 0
-    page = do(operator, "return_to_service", [*rows, new(Proxy)], reason="")
-    assert "3 proxies were returned to service." in page
-    assert "1 skipped: in service, no longer there, or returned by id only" in page
-
-
-def test_who_drains_what_is_out_of_service_already_is_told_so(operator: Client) -> None:
-    held, free = several(Proxy, 2)
-    lease(held)
-    do(operator, "drain", [held])
-    page = do(operator, "drain", [held, free])
-    assert "1 proxy was taken out of service." in page
-    assert "1 proxy was already draining or out of service; only its reason and end changed." in page
-    assert "leaves service after its lease" not in page
-
-
-def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:
-    assert f"Proxy {proxy} was reserved." in do(operator, "reserve", [proxy], name="Ann", duration="3d")
-    assert columns(proxy)["status"] == Status.RESERVED
-    assert columns(proxy)["reason"] == "Ann: stuck"
-    held = new(Proxy)
-    lease(held)
-    assert f"Proxy {held} is held: reserved after its lease." in do(operator, "reserve", [held], name="Ann")
 
 
 WRONG = [
@@ -211,15 +147,6 @@ def test_changes_before_a_database_failure_are_reported_and_logged(
     assert LogEntry.objects.count() == Proxy.objects.filter(in_service=False).count() == 2
 
 
-def test_the_log_of_django_has_user_operation_and_reason(operator: Client, proxy: Proxy) -> None:
-    lease(proxy)
-    do(operator, "revoke", [proxy, new(Proxy)])
-    (entry,) = LogEntry.objects.all()
-    assert (entry.user.get_username(), entry.object_id) == ("operator", str(proxy.pk))
-    assert entry.change_message.endswith(": stuck")
-    assert "stuck" in text(operator.get(f"{LIST}{proxy.pk}/history/"))
-
-
 def test_a_missing_resource_or_an_unknown_operation_is_not_found(operator: Client, proxy: Proxy) -> None:
     assert operator.get(url(proxy, "explode")).status_code == 404
     for pk in ("0", "x", "9" * 40):
@@ -241,12 +168,6 @@ def test_the_history_has_the_operator_and_the_holder_is_notified() -> None:
     assert (event.actor, event.reason, event.row) == ("operator", "stuck", str(proxy.pk))
 
 
-def test_a_quarantined_resource_returns_at_once(operator: Client, proxy: Proxy) -> None:
-    do(operator, "quarantine", [proxy], duration="1d")
-    do(operator, "return_to_service", [proxy])
-    assert busy_for(proxy) <= 0
-
-
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_the_confirmation_page_takes_ten_queries_at_most(operator: Client, name: str, settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {"resourcepool.Proxy": {"url": "http://x/"}}}
@@ -257,13 +178,3 @@ def test_the_confirmation_page_takes_ten_queries_at_most(operator: Client, name:
     with CaptureQueriesContext(connection) as queries:
         text(ask(operator, name, rows))
     assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_history_has_the_reason_of_a_return(proxy: Proxy) -> None:
-    Proxy.objects.filter(pk=proxy.pk).drain("new cable")
-    with override_settings(RESOURCEPOOL={"HISTORY": True}):
-        do(sign_in("operator"), "return_to_service", [proxy], reason="the cable is in")
-        recorder.flush()
-    event = Event.objects.get(what=EventKind.RETURNED)
-    assert (event.reason, event.actor) == ("the cable is in", "operator")

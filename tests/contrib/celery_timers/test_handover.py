@@ -1,16 +1,13 @@
 """A node that hands over: each timer is reserved under a fence, and the process with that fence handles it."""
 
 import contextlib
-import signal
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from billiard import common as billiard
 from django.db import connection, transaction
 
-from resourcepool.contrib.celery_timers import handover
-from resourcepool.contrib.celery_timers.tasks import run_timer
+from resourcepool.contrib.celery_timers import tasks as handover
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Timer, TimerNode
@@ -274,35 +271,21 @@ def test_no_transaction_is_open_before_or_after(carrier: Carrier) -> None:
     assert states() == {"a": "dead"}
 
 
-@pytest.mark.parametrize(("most", "state", "outcome"), [(None, "pending", ""), (0.2, "dead", "it ran longer")])
-def test_a_process_that_is_told_to_end_gives_it_back_or_it_has_taken_too_long(
-    carrier: Carrier, most: float | None, state: str, outcome: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_a_process_that_is_told_to_end_leaves_it_to_the_next_one_as_after_a_crash(
+    carrier: Carrier, error: type[BaseException]
 ) -> None:
-    monkeypatch.setattr(billiard, "_should_have_exited", [False])
-    monkeypatch.setattr(billiard, "maybe_setsignal", lambda *_: None)
+    @timers.on("u")
+    def interrupted(one: Any) -> None:
+        if one.attempt == 1:
+            raise error
 
-    @timers.on("t", max_runtime=most)
-    def interrupted(_one: Any) -> None:
-        transaction.set_autocommit(False)
-        Timer.objects.exists()
-        billiard._shutdown_cleanup(signal.SIGTERM, None)  # as Celery has it called on SIGTERM
-
-    due()
+    due(topic="u")
     (message,) = handed_over(carrier)
-    with pytest.raises(SystemExit):
-        run_timer(*message)
-    assert (timer().state, timer().outcome[:13], timer().holder) == (state, outcome, "")
-    assert (timer().previous_end, timer().crashes) == ("released" if most is None else "", 0)
-    assert not connection.in_atomic_block
-
-
-@pytest.mark.parametrize("code", [None, 1, -1, -192, signal.SIGTERM - 256, -255, "no"])
-def test_a_handler_that_ends_by_itself_has_failed(carrier: Carrier, code: Any) -> None:
-    @timers.on("t")
-    def ends(_one: Any) -> None:
-        raise SystemExit(code)
-
-    due()
+    with pytest.raises(error):
+        handover.run_timer(*message)
+    assert states() == {"a": "running"}
+    expire(timer())
     (message,) = handed_over(carrier)
-    assert "failed in attempt 1" in run_timer(*message)
-    assert states() == {"a": "dead"}
+    assert handover.run_timer(*message) == "timer u/a: handled in attempt 2"
+    assert (timer().failures, timer().crashes) == (0, 1)

@@ -11,8 +11,8 @@ from tests.app.rows import lasts
 from tests.taskqueue.dispenser.dispensers import bucket, dispenser, keys, letters, run_out, states, waiting
 
 
-def of(worker: str = "alice", exp: float = 600, **more: Any) -> TaskBucket:
-    return TaskBucket(worker, exp, pool="reviews", **more)
+def of(worker: str = "alice", exp: float = 600) -> TaskBucket:
+    return TaskBucket(worker, exp, pool="reviews")
 
 
 def test_a_bucket_has_what_is_put_into_it_and_others_do_not_get_it() -> None:
@@ -71,10 +71,10 @@ def test_a_bucket_expires_when_it_is_told_to() -> None:
 def test_popping_takes_out_for_good_and_extends_the_bucket() -> None:
     d = dispenser({101: 1, 102: 2, 103: 3})
     d.assign_tasks(3, "alice")
-    one = of(exp=900, factory=int)
-    assert (one.pop(), one.pop(reverse=True)) == (101, 103)
+    one = of(exp=900)
+    assert (one.pop(), one.pop(reverse=True)) == ("101", "103")
     assert lasts(bucket("alice"), 900)
-    assert (one.pop(), one.pop()) == (102, None)
+    assert (one.pop(), one.pop()) == ("102", None)
     assert states() == {}
 
 

@@ -14,8 +14,8 @@ from tests.eventually import at_once
 from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, states, task, waiting
 
 
-def pool(tasks: dict[Any, float] | None = None, **options: Any) -> TaskPool:
-    made = TaskPool("reviews", **options)
+def pool(tasks: dict[Any, float] | None = None) -> TaskPool:
+    made = TaskPool("reviews")
     made.add_many(tasks or {})
     return made
 
@@ -49,9 +49,9 @@ def test_what_is_added_after_its_end_is_new_work_and_has_arrived_now() -> None:
 
 
 def test_many_are_added_in_one_call_in_this_order() -> None:
-    p = pool(dict.fromkeys(range(2500), 0), factory=int)
+    p = pool(dict.fromkeys(range(2500), 0))
     assert p.size() == 2_500
-    assert p.assign(3) == [0, 1, 2]
+    assert p.assign(3) == ["0", "1", "2"]
     assert p.add_many(dict.fromkeys(range(2600), 1)) == 103
 
 
@@ -95,8 +95,8 @@ def test_what_is_taken_inside_a_transaction_is_back_after_its_rollback() -> None
 
 def test_many_who_take_at_once_get_different_tasks() -> None:
     pool({number: number for number in range(100)})
-    told = at_once(8, lambda _: TaskPool("reviews", factory=int).assign(10))
-    assert sorted(key for keys in told for key in keys) == list(range(80))
+    told = at_once(8, lambda _: TaskPool("reviews").assign(10))
+    assert sorted(int(key) for keys in told for key in keys) == list(range(80))
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, "1", None, True, 10**400])

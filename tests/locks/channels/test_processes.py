@@ -1,7 +1,6 @@
 """Real processes read: killed, stopped, and told by hints."""
 
 import os
-import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,10 +13,7 @@ from resourcepool.exceptions import LeaseFromAnotherProcess
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import poller
 from resourcepool.models import Subscription
-from tests.app.rows import expire
-from tests.eventually import eventually
-from tests.locks.channels.reading import all_of, durable, filled
-from tests.spawned import Spawner
+from tests.locks.channels.reading import all_of, filled
 
 TTL = 60.0  # seconds
 
@@ -28,49 +24,6 @@ def read(name: str | None) -> None:
         print("reads", flush=True)
         for message in messages:
             print("got", message.payload, flush=True)
-
-
-def test_the_next_one_goes_on_where_a_killed_one_was(spawn: Spawner) -> None:
-    filled(2)
-    first = spawn(read, "a")
-    first.line("got 2")
-    eventually(lambda: durable().cursor == 1 or durable().cursor == 2)
-    first.kill()
-    expire(durable())
-    second = spawn(read, "a")
-    Channel("c").publish(3)
-    second.line("got 3")
-    got = [line.split()[1] for line in second.lines if line.startswith("got")]
-    assert got in (["3"], ["2", "3"], ["1", "2", "3"])
-
-
-def test_one_that_stood_still_reads_on_behind_the_one_that_took_over(spawn: Spawner) -> None:
-    filled(1)
-    first = spawn(read, "a")
-    first.line("got 1")
-    eventually(lambda: durable().cursor == 1)  # stopped in the middle of that it would keep SQLite locked
-    first.send(signal.SIGSTOP)
-    expire(durable())
-    second = spawn(read, "a")
-    Channel("c").publish(2)
-    second.line("got 2")
-    second.kill()
-    expire(durable())
-    first.send(signal.SIGCONT)
-    Channel("c").publish(3)
-    first.line("got 3")
-
-
-def test_a_listener_that_dies_leaves_nothing_that_blocks(spawn: Spawner) -> None:
-    filled(1)
-    listener = spawn(read, None)
-    listener.line("got 1")
-    listener.kill()
-    assert Subscription.objects.get().is_durable is False
-    with Channel("c").subscribe() as other:
-        Channel("c").publish(2)
-        message: Any = other.get()
-        assert message.payload == 2
 
 
 @pytest.mark.parametrize("name", [None, "a"])

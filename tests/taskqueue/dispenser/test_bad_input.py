@@ -131,17 +131,6 @@ def test_what_cannot_be_shown_is_refused_like_anything_else() -> None:
             call()
 
 
-@pytest.mark.parametrize("factory", [None, 5, "int", []])
-def test_a_factory_that_cannot_be_called_is_refused(factory: Any) -> None:
-    for make in (
-        lambda: TaskDispenser("reviews", factory=factory),
-        lambda: TaskPool("reviews", factory=factory),
-        lambda: TaskBucket("alice", pool="reviews", factory=factory),
-    ):
-        with pytest.raises(BadOption, match="factory"):
-            make()
-
-
 @pytest.mark.parametrize("worker", ["x" * 201, "", " a", None, 5])
 def test_a_router_refuses_a_worker_and_not_its_own_prefix(worker: Any) -> None:
     router = TaskRouter("reviews", "bucket of {}")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
-from resourcepool.models import Bucket, Dispenser, DispenserTask, Stream
+from resourcepool.models import Dispenser, DispenserTask, Stream
 from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, states, tasks
 from tests.taskqueue.test_commands import said
 
@@ -67,39 +67,6 @@ def test_what_cannot_be_added_is_refused_with_a_sentence_and_nothing_is(words: A
     with pytest.raises(CommandError, match=named):
         run("add", "films", "--new", *words)
     assert not DispenserTask.objects.exists()
-
-
-def test_buckets_are_freed_by_the_names_of_their_workers_in_one_dispenser_alone() -> None:
-    dispenser()
-    dispenser("other")
-    bucket("alice", "a", "b")
-    bucket("bob", "c")
-    bucket("alice", "d", name="other")
-    assert run("revoke", "reviews", "alice") == "Bucket alice was revoked."
-    assert states() == {"a": "ready", "b": "ready", "c": "assigned", "d": "assigned"}
-    with pytest.raises(CommandError, match="Not in reviews: alice, carol"):
-        run("revoke", "reviews", "carol", "alice", "bob")
-    assert list(Bucket.objects.values_list("dispenser", flat=True)) == ["other"]
-
-
-def test_tasks_are_retried_and_discarded_by_key_and_by_state() -> None:
-    dispenser()
-    failed("a", "b", "c")
-    tasks("d")
-    bucket("alice", "e")
-    assert run("retry", "reviews", "a") == "Dispenser task a is ready again."
-    with pytest.raises(CommandError, match="Not a terminal: pass --yes"):
-        run("retry", "reviews", "--state", "failed")
-    assert (
-        run("discard", "reviews", "--state", "failed", "--yes", "--reason", "x")
-        == "2 dispenser tasks were discarded."
-    )
-    with pytest.raises(CommandError, match=r"assigned, or already finished\. Not in reviews: z"):
-        run("discard", "reviews", "d", "e", "z", "--reason", "x")
-    assert states() == {"a": "ready", "b": "discarded", "c": "discarded", "d": "discarded", "e": "assigned"}
-    assert run("retry", "reviews", "--state", "discarded", "--yes") == "3 dispenser tasks are ready again."
-    with pytest.raises(CommandError, match="give keys or --state, not both"):
-        run("retry", "reviews", "a", "--state", "failed")
 
 
 def test_clearing_removes_what_is_ready_once_somebody_confirms_it() -> None:

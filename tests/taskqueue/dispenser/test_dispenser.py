@@ -82,14 +82,6 @@ def test_dispensers_do_not_share_tasks() -> None:
     assert keys(d.assign_tasks(5, "alice")) == "ab"
 
 
-def test_keys_come_back_as_the_factory_makes_them() -> None:
-    d = dispenser({101: 1, 102: 2}, factory=int)
-    told = d.assign_tasks(5, "alice")
-    assert [one.key for one in told] == [101, 102]
-    assert d.check_tasks("alice", [101, 102])
-    assert d.tasks_done("alice", told) == {101: Done.DONE, 102: Done.DONE}
-
-
 def test_what_comes_before_the_first_that_was_seen_is_handed_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
     d, look = dispenser({"c": 1.5, "d": 1.5}), bucket_lifecycle.WorkerBucket.open
     later = iter([("b", 1.0), ("a", 0.5)])

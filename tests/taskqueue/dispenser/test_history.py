@@ -34,14 +34,6 @@ def test_a_task_that_has_expired_too_often_is_told_and_others_of_its_bucket_are_
     assert events(DispenserTask, "holder") == [("failed", "", "", reason)]
 
 
-def test_a_task_whose_key_the_factory_refuses_is_told() -> None:
-    reviews = TaskDispenser("reviews", factory=int)
-    reviews.add_many({"a": 1.0, "2": 2.0})
-    assert [task.key for task in reviews.assign_tasks(1, "bob")] == [2]
-    ((what, _holder, _actor, reason),) = events(DispenserTask, "holder")
-    assert (what, reason.startswith("reviews/a: ")) == ("failed", True)
-
-
 def test_what_operators_do_to_tasks_is_told_with_who_and_why() -> None:
     dispenser()
     tasks("a")

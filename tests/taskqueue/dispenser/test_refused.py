@@ -1,7 +1,6 @@
-"""What a dispenser refuses: names, limits, times, bare keys, and keys that a factory refuses."""
+"""What a dispenser refuses: names, limits, times, and bare keys."""
 
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.db import transaction
@@ -13,7 +12,6 @@ from tests.taskqueue.dispenser.dispensers import (
     keys,
     letters,
     states,
-    task,
     waiting,
 )
 
@@ -73,30 +71,6 @@ def test_workers_are_told_apart_by_case() -> None:
 def test_a_bucket_that_lasts_no_proper_time_is_refused(ttl: Any) -> None:
     with pytest.raises(BadOption, match="bucket_ttl"):
         TaskDispenser("reviews", bucket_ttl=ttl)
-
-
-@pytest.mark.parametrize("factory", [int, lambda key: str(UUID(key))])
-def test_a_key_that_the_factory_refuses_is_failed_and_holds_nobody_up(factory: Any) -> None:
-    good = "7" if factory is int else str(UUID(int=7))
-    TaskDispenser("reviews").add_many({"abc": 1, good: 2, "x y": 3})  # as the command, which knows no factory
-    d = TaskDispenser("reviews", factory=factory)
-    (told,) = d.assign_tasks(2, "alice")
-    assert told.key == factory(good)
-    assert states() == {"abc": "failed", good: "assigned", "x y": "failed"}
-    assert "factory cannot read its key" in str(task("abc").outcome)
-    assert d.check_tasks("alice", [told])
-    assert d.tasks_done("alice", [told]) == {told.key: Done.DONE}
-
-
-def test_an_error_of_the_factory_that_may_pass_fails_no_task() -> None:
-    def away(key: str) -> Any:
-        raise OSError("the shop does not answer")
-
-    TaskDispenser("reviews").add("a", 1)
-    with pytest.raises(OSError, match="does not answer"):
-        TaskDispenser("reviews", factory=away).assign_tasks(1, "alice")
-    assert states() == {"a": "assigned"}
-    assert [one.key for one in TaskDispenser("reviews").assign_tasks(1, "alice")] == ["a"]
 
 
 def test_an_assignment_inside_a_transaction_is_refused() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from resourcepool.contrib.celery_timers.handover import DispatchingRunner
+from resourcepool.contrib.celery_timers.tasks import DispatchingRunner
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
 from tests.eventually import InBackground, eventually

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.contrib.celery_timers import handover
+from resourcepool.contrib.celery_timers import tasks as handover
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers

@@ -1,21 +1,14 @@
 """Real processes handle timers: killed, suspended, stopped, and without their database."""
 
-import json
 import signal
-import struct
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
-from resourcepool.models import Timer, TimerNode
+from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
-from tests.app.rows import expire
 from tests.spawned import Spawner
-from tests.taskqueue.timers.runners import due, over, states, timer, topic
-
-# A file of tzdata's for a zone that is always UTC.
-ZONE = b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lbb", 0, 0, 0) + b"UTC\0"
+from tests.taskqueue.timers.runners import due, over, states, timer
 
 
 def node(*words: str) -> None:
@@ -41,41 +34,6 @@ def timers_given_back() -> Exception:
     from resourcepool.taskqueue import GivenBack
 
     return GivenBack()
-
-
-def test_a_node_that_is_killed_half_way_is_followed_by_another_one(spawn: Spawner) -> None:
-    due("a", topic="slow")
-    first = spawn(node)
-    first.line("began a 1 first")
-    first.kill()
-    second = spawn(node)
-    second.line("handling timers")
-    expire(timer("a"))
-    second.line("began a 2 expired")
-    over(1)
-    assert (timer("a").crashes, states()) == (1, {"a": "done"})
-
-
-def test_a_timer_of_a_time_zone_that_a_node_lacks_is_left_to_one_that_has_it(
-    spawn: Spawner, tmp_path: Path
-) -> None:
-    (tmp_path / "Mars").mkdir()
-    (tmp_path / "Mars" / "Olympus").write_bytes(ZONE)
-    names = [f"mars-{n}" for n in range(9)]
-    for name in names:
-        due(name, every=60)
-    Timer.objects.update(schedule=json.dumps({"cron": "0 0 1 1 *", "tz": "Mars/Olympus"}), catch_up="once")
-    due("plain", ago=0.5)
-    before = list(Timer.objects.filter(name__in=names).order_by("pk").values())
-    lacks = spawn(node, "--threads", "1")
-    lacks.line("handled plain 1")
-    assert list(Timer.objects.filter(name__in=names).order_by("pk").values()) == before
-    assert "No time zone found with key Mars/Olympus" in lacks.output
-    has = spawn(node, "--threads", "1", PYTHONTZPATH=str(tmp_path))
-    for _ in names:
-        has.line("handled mars")
-    lacks.send(signal.SIGTERM)
-    assert lacks.wait() == 0
 
 
 def test_a_node_that_is_told_to_stop_lets_its_handler_finish_and_begins_nothing(spawn: Spawner) -> None:
@@ -118,47 +76,3 @@ def stuck_node() -> None:
         time.sleep(600)
 
     call_command("resourcepool_timers", "--grace", "0.2", stdout=sys.stdout)
-
-
-def test_a_paused_node_loses_its_timer_and_its_late_end_is_not_written(spawn: Spawner) -> None:
-    topic("slow", ttl=1)
-    due("a", topic="slow")
-    first = spawn(node)
-    first.line("began a 1")
-    first.send(signal.SIGSTOP)
-    second = spawn(node)
-    second.line("began a 2 expired")
-    over(1)
-    first.send(signal.SIGCONT)
-    first.send(signal.SIGTERM)
-    assert first.wait() == 0
-    assert (states(), timer("a").attempts) == ({"a": "done"}, 2)
-
-
-def test_timers_survive_all_processes(spawn: Spawner) -> None:
-    first = spawn(node)
-    first.line("handling timers")
-    first.kill()
-    for number in range(20):
-        due(f"n{number}")
-    second = spawn(node)
-    over(20)
-    second.send(signal.SIGTERM)
-    assert second.wait() == 0
-
-
-def test_many_nodes_some_of_which_die_handle_each_timer_to_its_end(spawn: Spawner) -> None:
-    topic("t", ttl=1, max_crashes=100)
-    for number in range(300):
-        due(f"n{number}")
-    first = spawn(node)
-    first.line("handled")  # while it is alone: beside others it may be too late for any
-    second, _third = spawn(node), spawn(node)
-    first.kill()
-    second.kill()
-    spawn(node)
-    over(300)
-    assert not Timer.objects.exclude(state="done").values_list(
-        "name", "state", "outcome", "attempts", "crashes"
-    )
-    assert not Timer.objects.filter(crashes=0).exclude(attempts=1).exists()

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.contrib.celery_timers import apply_async_at, handover
+from resourcepool.contrib.celery_timers import apply_async_at, tasks as handover
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from tests.aliases import alias

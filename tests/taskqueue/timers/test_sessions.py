@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone, translation
 
-from resourcepool.contrib.celery_timers import handover
+from resourcepool.contrib.celery_timers import tasks as handover
 from resourcepool.models import Topic
 from resourcepool.taskqueue import timers
 from tests.taskqueue.consumers import WITHIN, Gate

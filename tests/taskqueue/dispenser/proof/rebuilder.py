@@ -23,7 +23,7 @@ class Rebuilder:
 
     def __init__(self, number: int, seed: int, path: Path) -> None:
         self.log, self.chance = Log(path, who=-number), random.Random(f"{seed}/rebuilder {number}")
-        self.dispenser, self.tasks, self.leaving = TaskDispenser(NAME, factory=int), 0, threading.Event()
+        self.dispenser, self.tasks, self.leaving = TaskDispenser(NAME), 0, threading.Event()
 
     def work(self) -> None:
         signal.signal(signal.SIGTERM, lambda *_: self.leaving.set())

@@ -26,7 +26,7 @@ class Worker:
     def __init__(self, number: int, seed: int, path: Path) -> None:
         self.log, self.chance = Log(path, who=number), random.Random(f"{seed}/{number}")
         self.name = f"worker-{number}" if number % 3 else TWINS
-        self.dispenser = TaskDispenser(NAME, bucket_ttl=TTL, factory=int)
+        self.dispenser = TaskDispenser(NAME, bucket_ttl=TTL)
         self.limit, self.asked_at, self.is_leaving = 0, 0.0, False
 
     def work(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRouter
-from resourcepool.models import Bucket, DispenserTask, Receipt
+from resourcepool.models import Bucket, Receipt
 from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.concurrency.connection_cutter import Wire, wired
@@ -119,11 +119,3 @@ def test_an_expired_bucket_is_taken_back_once(wire: Wire) -> None:
     wire.cut_after(COMMIT)
     assert keys(d.assign_tasks(6, "bob")) == "uvabcd"
     assert wire.cuts == 1
-
-
-def test_what_was_failed_by_a_call_is_told_to_the_history(wire: Wire) -> None:
-    dispenser({"abc": 0, "7": 1})
-    wire.cut_after(COMMIT)
-    assert TaskPool("reviews", factory=int).assign(1) == [7]
-    assert wire.cuts == 1
-    assert [what for what, *_ in events(DispenserTask, "holder")] == ["failed"]

@@ -90,10 +90,9 @@ def queues() -> None:
 
 
 def dispenser() -> None:
-    numbers = TaskDispenser("reviews", bucket_ttl=timedelta(minutes=10), factory=int)
-    numbers.add_many({101: 5.0})
-    assert_type(numbers.assign_tasks(20, worker="alice"), list[Assigned[int]])
-    assert_type(TaskDispenser("films").assign_tasks(20, worker="alice"), list[Assigned[str]])
+    reviews = TaskDispenser("reviews", bucket_ttl=timedelta(minutes=10))
+    reviews.add_many({101: 5.0})
+    assert_type(reviews.assign_tasks(20, worker="alice"), list[Assigned])
 
 
 @handler("Create", max_runtime=timedelta(minutes=10))

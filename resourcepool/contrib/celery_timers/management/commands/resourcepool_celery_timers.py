@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from resourcepool.contrib.celery_timers.handover import DispatchingRunner
-from resourcepool.contrib.celery_timers.tasks import by_celery
+from resourcepool.contrib.celery_timers.tasks import DispatchingRunner, by_celery
 from resourcepool.management.commands import resourcepool_timers
 from resourcepool.taskqueue.timers.runner import TimerRunner
 from resourcepool.translation import gettext_lazy

@@ -1,8 +1,8 @@
-"""Buckets without a dispenser: the tasks of one worker for a limited time, and the list of all live buckets."""
+"""The parts of a task dispenser by themselves: a pool, a bucket, and the list of all live buckets."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Generic
+from typing import Any
 
 from django.db import connections
 
@@ -15,15 +15,55 @@ from resourcepool.exceptions import BadOption
 from resourcepool.options import Seconds
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket
+from resourcepool.taskqueue.dispenser.dispenser import MAX_BUCKET_TASKS, ReadyTasks
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import chunks, put, read_known
-from resourcepool.taskqueue.dispenser.validation import K
+from resourcepool.taskqueue.dispenser.validation import Assigned
 from resourcepool.translation import gettext_noop as _
 
 Rows = list[statements.Row]
 
 
-class TaskBucket(Generic[K]):
+class TaskPool(ReadyTasks):
+    """Ready tasks: each a key, unique in the pool, and a score.
+
+        pool = TaskPool("reviews")
+        pool.add("film-101", 5.0)
+
+    A ``TaskDispenser`` of the same name hands them out without loss; ``assign`` here may lose tasks.
+    """
+
+    def __init__(self, key: str) -> None:
+        """Name the pool, which need not exist; raises BadOption."""
+        super().__init__(options.name("key", key))
+        self.key = self._name
+
+    def assign(self, size: int = 20) -> list[str]:
+        """Remove the first tasks from the pool; returns up to ``size`` keys.
+
+        At most once: tasks are lost if the process crashes, unless they were taken in an open transaction, which is
+        rolled back then. ``TaskDispenser.assign_tasks`` loses no task.
+
+        Raises:
+            BadOption: ``size`` is not from 0 to 10,000.
+            DatabaseUnavailable: some tasks may have been taken.
+        """
+        return list(self.assign_scored(size))
+
+    def assign_scored(self, size: int = 20) -> dict[str, float]:
+        """Remove the first tasks, as ``assign``; returns {key: score} for ``TaskBucket.add`` or ``add_many``."""
+        connection, most = connections[self._using], options.whole("size", size, least=0, most=MAX_BUCKET_TASKS)
+
+        def send() -> Rows:
+            rows = statements.lock_first_ready(connection, self._name, most)
+            if rows:
+                statements.retire(connection, statements.fences_of(rows))
+            return rows
+
+        return {row.key: row.score for row in (self._commit(send) if most else ())}
+
+
+class TaskBucket:
     """The tasks of one worker until the bucket expires; then they return to the pool.
 
         bucket = TaskBucket("alice", 600, pool="reviews")
@@ -33,32 +73,21 @@ class TaskBucket(Generic[K]):
     steps loses the tasks that it took.
     """
 
-    def __init__(
-        self,
-        name: str,
-        exp: Seconds = 600.0,
-        *,
-        pool: str,
-        factory: Callable[[str], K] = str,  # type: ignore[assignment]  # without it K is str
-        holder: str = "",
-    ) -> None:
+    def __init__(self, name: str, exp: Seconds = 600.0, *, pool: str, holder: str = "") -> None:
         """Name the bucket, which is created when tasks are added; raises BadOption.
 
         Args:
             exp: seconds or timedelta, up to a day, until the bucket expires after each ``add`` and ``pop``.
-            factory: converts the text of a key for callers, such as int.
             holder: the worker's name, for display; default: ``name``.
         """
         self.name, self._pool = options.name("name", name), options.name("pool", pool)
         self._ttl = options.seconds("exp", exp, least=0.1)
-        self._factory, holder = validation.factory(factory), options.name("holder", holder or name)
-        self._using: str = bucket_lifecycle.database()
+        self._using = bucket_lifecycle.database()
+        holder = options.name("holder", holder or name)
         self._bucket = WorkerBucket(self._using, self._pool, self.name, holder, self._ttl)
 
-    def add(self, tasks: Iterable[Any]) -> list[validation.Assigned[K]]:
+    def add(self, tasks: Iterable[Any]) -> list[Assigned]:
         """Put these keys, from the pool or new, into the bucket; return them, except keys that other workers have.
-
-        Tasks whose keys ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
 
         Args:
             tasks: keys, assigned tasks, or {key: score}. A key in the pool keeps its score; a new key gets the given
@@ -74,9 +103,7 @@ class TaskBucket(Generic[K]):
         for chunk in chunks(requested):
             rows += self._add(chunk)
         in_order = sorted(rows, key=lambda row: (row.score, row.pk))
-        added, refused = validation.assigned_tasks(in_order, self._factory)
-        bucket_lifecycle.fail_unreadable(self._using, refused)
-        return added
+        return [Assigned(row.key, row.fence, row.score) for row in in_order]
 
     def _add(self, requested: dict[str, float]) -> Rows:
         connection = connections[self._using]
@@ -113,38 +140,34 @@ class TaskBucket(Generic[K]):
         bucket = self._live()
         return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket)
 
-    def pop(self, *, reverse: bool = False) -> K | None:
+    def pop(self, *, reverse: bool = False) -> str | None:
         """Remove and return its first task (``reverse``: its last), and extend the bucket; None: empty or expired.
 
-        At most once: a task is lost if its process crashes, unless it was taken in an open transaction. Tasks whose
-        keys ``factory`` refuses are failed; any other error of ``factory`` takes no task.
+        At most once: a task is lost if its process crashes, unless it was taken in an open transaction.
         """
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
             return None
 
-        def send() -> K | None:
+        def send() -> str | None:
             if not statements.touch(connection, bucket, self._ttl):
                 return None
             rows = statements.tasks_in_bucket(connection, bucket)
             for row in reversed(rows) if reverse else rows:
-                made, refused = validation.apply_factory([row], self._factory)
-                bucket_lifecycle.fail_unreadable(self._using, refused)
                 # Matches the fence, because tasks_done locks the task but not the bucket.
-                if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
-                    key: K = made[0][1]
-                    return key
+                if statements.retire(connection, {row.pk: row.fence}, "assigned"):
+                    return row.key
             return None
 
         return bucket_lifecycle.in_transaction(self._using, send)
 
-    def peek_all(self) -> list[K]:
-        """Return its keys in order, except those that ``factory`` refuses; [] if it is expired or does not exist."""
+    def peek_all(self) -> list[str]:
+        """Return its keys in order; [] if it is expired or does not exist."""
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
             return []
         rows = retrying(connection, partial(statements.tasks_in_bucket, connection, bucket))
-        return [key for _, key in validation.apply_factory(rows, self._factory)[0]]
+        return [row.key for row in rows]
 
     def _live(self) -> int | None:
         return self._bucket.find(is_live=True)
@@ -235,7 +258,5 @@ def _keys_and_scores(values: object) -> dict[str, float]:
         return validation.scores(values, "tasks")
     if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
         raise BadOption("tasks", values, Sentence(_("a list of keys")))
-    pairs = [
-        (value.key, value.score) if isinstance(value, validation.Assigned) else (value, 0.0) for value in values
-    ]
+    pairs = [(value.key, value.score) if isinstance(value, Assigned) else (value, 0.0) for value in values]
     return {validation.key(own_key, "tasks"): validation.score(number) for own_key, number in pairs}

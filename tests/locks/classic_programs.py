@@ -6,7 +6,7 @@ What they protect are files, which no database watches: two at a fork, or a read
 import json
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from resourcepool.locks import Condition, Lock, RWLock
@@ -17,14 +17,6 @@ ROOM = 3
 PATIENCE = 120  # seconds; longer: it hangs
 
 Start = Callable[..., Child]
-
-
-def rounds_of(folder: Path, rounds: int) -> Iterator[int]:
-    """Yield the numbers of the rounds, until somebody says stop."""
-    for number in range(rounds):
-        if (folder / "stop").exists():
-            return
-        yield number
 
 
 def add_one(file: Path) -> None:
@@ -38,7 +30,7 @@ def add_one(file: Path) -> None:
 def dine(place: str, number: int, rounds: int, way: str) -> None:
     folder, meals = Path(place), 0
     left, right = number, (number + 1) % PHILOSOPHERS
-    for _ in rounds_of(folder, rounds):
+    for _ in range(rounds):
         eaten = False
         while not eaten:
             eaten = in_order(folder, left, right) if way == "in order" else with_timeout(folder, left, right)
@@ -72,11 +64,11 @@ def eat(folder: Path, *forks: int) -> None:
         (folder / f"fork {fork} in use").unlink()
 
 
-def philosophers(start: Start, folder: Path, rounds: int, way: str, pause: Callable[[], object] | None) -> int:
+def philosophers(start: Start, folder: Path, rounds: int, way: str) -> int:
     """Let five of them eat, and see that each fork was used as often as its two neighbours ate; returns the meals."""
     for fork in range(PHILOSOPHERS):
         (folder / f"fork {fork}").write_text("0")
-    run([start(dine, str(folder), number, rounds, way) for number in range(PHILOSOPHERS)], folder, pause)
+    run([start(dine, str(folder), number, rounds, way) for number in range(PHILOSOPHERS)])
     meals = [int((folder / f"meals {number}").read_text()) for number in range(PHILOSOPHERS)]
     used = [int((folder / f"fork {fork}").read_text()) for fork in range(PHILOSOPHERS)]
     assert used == [meals[fork] + meals[fork - 1] for fork in range(PHILOSOPHERS)]
@@ -89,7 +81,7 @@ def philosophers(start: Start, folder: Path, rounds: int, way: str, pause: Calla
 
 def write(place: str, number: int, rounds: int) -> None:
     folder, written = Path(place), 0
-    for _ in rounds_of(folder, rounds):
+    for _ in range(rounds):
         with RWLock("document", readers=READERS).write():
             add_one(folder / "page 1")
             add_one(folder / "page 2")
@@ -99,19 +91,19 @@ def write(place: str, number: int, rounds: int) -> None:
 
 def read(place: str, number: int, rounds: int) -> None:
     folder, before = Path(place), 0
-    for _ in rounds_of(folder, rounds):
+    for _ in range(rounds):
         with RWLock("document", readers=READERS).read():
             first, second = (int((folder / f"page {page}").read_text()) for page in (1, 2))
         assert before <= first == second, (before, first, second)
         before = first
 
 
-def readers_and_writers(start: Start, folder: Path, rounds: int, pause: Callable[[], object] | None) -> int:
+def readers_and_writers(start: Start, folder: Path, rounds: int) -> int:
     """Let them read and write, and see that nothing written was lost; returns how often it was written."""
     for page in (1, 2):
         (folder / f"page {page}").write_text("0")
     children = [start(write, str(folder), number, rounds) for number in range(WRITERS)]
-    run([*children, *(start(read, str(folder), number, rounds) for number in range(READERS))], folder, pause)
+    run([*children, *(start(read, str(folder), number, rounds) for number in range(READERS))])
     written = sum(int((folder / f"written {number}").read_text()) for number in range(WRITERS))
     assert [int((folder / f"page {page}").read_text()) for page in (1, 2)] == [written, written]
     return written
@@ -137,7 +129,7 @@ def store(folder: Path, items: list[str]) -> None:
 def produce(place: str, number: int, rounds: int) -> None:
     folder = Path(place)
     with (folder / f"produced {number}").open("w") as log:
-        for item in rounds_of(folder, rounds):
+        for item in range(rounds):
             with buffer("has room") as held:
                 buffer("has room").wait_for(lambda: len(content(folder)) < ROOM)
                 assert held.is_held
@@ -159,11 +151,11 @@ def consume(place: str, number: int) -> None:
                 buffer("has room").notify()
 
 
-def bounded_buffer(start: Start, folder: Path, rounds: int, pause: Callable[[], object] | None) -> int:
+def bounded_buffer(start: Start, folder: Path, rounds: int) -> int:
     """Let items pass through the buffer, and see that each came out once; returns how many."""
     store(folder, [])
     consumers = [start(consume, str(folder), number) for number in range(CONSUMERS)]
-    run([start(produce, str(folder), number, rounds) for number in range(PRODUCERS)], folder, pause)
+    run([start(produce, str(folder), number, rounds) for number in range(PRODUCERS)])
     with buffer("has room"):
         buffer("has room").wait_for(lambda: not content(folder))
         store(folder, ["end"])
@@ -178,10 +170,6 @@ def bounded_buffer(start: Start, folder: Path, rounds: int, pause: Callable[[], 
     return len(produced)
 
 
-def run(children: Sequence[Child], folder: Path, pause: Callable[[], object] | None) -> None:
-    """Wait for the end of each: after its rounds, or, with a ``pause``, that it is told to stop after that."""
-    if pause is not None:
-        pause()
-        (folder / "stop").touch()
+def run(children: Sequence[Child]) -> None:
     for child in children:
         child.succeed(PATIENCE)

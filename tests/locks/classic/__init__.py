@@ -1,1 +1,0 @@
-"""The classic programs; see ``programs``."""
