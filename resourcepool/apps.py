@@ -14,8 +14,9 @@ class ResourcePoolConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from resourcepool import checks, hints  # noqa: F401  (the checks register themselves)
+        from resourcepool.checks import models, settings  # noqa: F401  (the checks register themselves)
+        from resourcepool.hints.choice import load
         from resourcepool.history import recorder
 
         recorder.listen()
-        hints.load()
+        load()

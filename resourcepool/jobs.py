@@ -12,7 +12,8 @@ from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.elections.election import Election, Term
 from resourcepool.elections.models import AbstractElection
-from resourcepool.events import Sentence, SentenceField, sentence_for
+from resourcepool.events import Sentence, sentence_for
+from resourcepool.events.field import SentenceField
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.text import TextField, ascii_escaped
@@ -91,7 +92,6 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
 
 
 def _failure(error: Exception) -> str:
-    """Return the class and the message of ``error`` in one line, for the row."""
     why = str(error)
     return sentence_for(
         "about", name=type(error).__name__, why=why if isinstance(why, Sentence) else " ".join(why.split())

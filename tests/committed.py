@@ -21,11 +21,10 @@ from django.test import TestCase, TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from resourcepool import clock
-from resourcepool.db import background_thread, loop
+from resourcepool.db import background_thread, threads
 from resourcepool.db.dialect import statement
-from resourcepool.db.threads import wakeup
-from resourcepool.hints.process import _expected
-from resourcepool.leases import free_rows, keeper as keeping, lease, renewal, verbs
+from resourcepool.hints import _expected
+from resourcepool.leases import free_rows, keeper as keeping, lease, verbs
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Dispenser, DispenserTask, Event, Move, Queue, QueueGroup, Topic
 from resourcepool.queues.serving import (
@@ -109,12 +108,12 @@ def forget_waiters(poller: poll.Poller) -> None:
     turns = poller.turns
     for one in list(turns.waiters):
         one.outcome.cancel()
-    poller._loop.wakeup.wake()
+    poller._for_tasks.wake()
     eventually(lambda: not any(isinstance(one, waiter.Waiter) for one in list(poller._threads)))
     for memory in (turns.waiters, turns.used, turns._noticed, turns._pruned_at):
         memory.clear()
     poller.db_error, poller._off_until = None, 0.0
-    poller._loop.wakeup.wake()  # or it would keep its session
+    poller._for_tasks.wake()  # or it would keep its session
 
 
 @pytest.fixture
@@ -156,10 +155,10 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_leases = (free_rows, keeping, lease, renewal, verbs)
+    of_leases = (free_rows, keeping, lease, verbs)
     of_waiting = (acquire, assignment, handover, waiting_lease, poll, release, tickets, turn, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
-    of_database = (background_thread, loop, wakeup)
+    of_database = (background_thread, threads)
     for module in (*of_leases, *of_database, source, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved

@@ -2,10 +2,9 @@
 
 from django.contrib import admin
 
-from resourcepool.admin import events, records, taskqueue  # noqa: F401 (modules register their pages)
+from resourcepool.admin import channels, events, locks, records, taskqueue  # noqa: F401 (modules register their pages)
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.index import DashboardAdmin, group_index, register_systems
-from resourcepool.admin.locks import channels, conditions, locks  # noqa: F401
 from resourcepool.admin.queues import queue_groups, queues, servers  # noqa: F401
 from resourcepool.admin.resources.resource import ProxyAdmin, ResourceAdmin
 

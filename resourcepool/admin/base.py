@@ -25,8 +25,7 @@ from resourcepool.admin.forms import SecondsField
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator, is_datetime_lookup, parse_param
 from resourcepool.db.dialect import MicrosUntil
 from resourcepool.db.dialect.fields import is_seconds
-from resourcepool.db.lock_holders import describe_lockers
-from resourcepool.db.transactions import fail_if_locked, row_locked
+from resourcepool.db.transactions import describe_lockers, fail_if_locked, row_locked
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.translation import gettext as _
@@ -96,7 +95,6 @@ class BaseAdmin(ModelAdmin):
             obj.save(update_fields=columns)
 
     def changed_columns(self, form: Any) -> list[str]:
-        """Return the columns that ``form`` changes."""
         return list(form.changed_data)
 
     def load_column_values(self, rows: Any) -> None:
@@ -130,7 +128,6 @@ class BaseAdmin(ModelAdmin):
         return path(route, self.admin_site.admin_view(view), name=name)
 
     def page_url(self, page: str, *args: str) -> str:
-        """Return the URL of a page of this model."""
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
         return reverse(name, args=args, current_app=self.admin_site.name)
 
@@ -220,7 +217,6 @@ class BaseAdmin(ModelAdmin):
     def render_page(
         self, request: HttpRequest, template: str, title: str, **extra_context: Any
     ) -> HttpResponse:
-        """Render an additional page of this model."""
         context = {"title": title, "opts": self.opts, "media": self.media, **extra_context}
         request.current_app = self.admin_site.name
         return TemplateResponse(request, template, self.admin_site.each_context(request) | context)

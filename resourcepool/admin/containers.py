@@ -14,7 +14,7 @@ from resourcepool.admin.base import BaseAdmin, ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import lines, link_to_list, link_to_page
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
-from resourcepool.dashboard.access import can_view
+from resourcepool.dashboard.links import can_view
 from resourcepool.events import localized
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import DISCARD, PAUSE, RESUME, RETRY

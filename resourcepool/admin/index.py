@@ -10,7 +10,7 @@ from django.urls import URLPattern
 
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.containers import SystemAdmin
-from resourcepool.dashboard.access import visible_models
+from resourcepool.dashboard.links import visible_models
 from resourcepool.dashboard.panels import visible_in_panels
 from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard, Event

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections, router
 
-from resourcepool.checks.messages import CheckWarning, Error
+from resourcepool.checks import CheckWarning, Error
 from resourcepool.documentation import documented
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.table import inherited_from
+from resourcepool.leases.models import inherited_from
 from resourcepool.models import Event
 from resourcepool.resources.models import OWN_PERMISSIONS
 from resourcepool.resources.registry import inherited_models, resource_models
@@ -135,7 +135,6 @@ def check_tenants(**_: Any) -> list[CheckMessage]:
 
 
 def _apps_of_tenants() -> set[str]:
-    """Return the names of the apps in TENANT_APPS and TENANT_TYPES."""
     shared, types = getattr(settings, "PUBLIC_SCHEMA_NAME", "public"), getattr(settings, "TENANT_TYPES", {})
     apps = [*getattr(settings, "TENANT_APPS", ())]
     for name, kind in types.items():

@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, register
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
-from resourcepool.checks.messages import CheckWarning, Error
+from resourcepool.checks import CheckWarning, Error
 from resourcepool.conf import (
     DEFAULTS,
     POOL_OPTIONS,
@@ -48,7 +48,8 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     messages = list(_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS))
     messages += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
     readers = (ticket_ttl, history_kept, history_rows, node_labels, node_version, rest_waits)
-    for check in (*readers, Thresholds.from_settings, _check_quarantine, _check_keys, _check_prepared):
+    prepares = partial(options.flag, "RESOURCEPOOL['PREPARED_STATEMENTS']", setting("PREPARED_STATEMENTS"))
+    for check in (*readers, Thresholds.from_settings, _check_quarantine, _check_keys, prepares):
         messages += _wrong("", check)
     messages += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
@@ -89,10 +90,6 @@ def _check_quarantine() -> None:
     if unknown:
         raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown, key=str), because="only base and cap")
     QuarantinePolicy.from_settings()
-
-
-def _check_prepared() -> None:
-    options.flag("RESOURCEPOOL['PREPARED_STATEMENTS']", setting("PREPARED_STATEMENTS"))
 
 
 @sensitive_variables()

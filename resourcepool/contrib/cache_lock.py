@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from resourcepool import options
-from resourcepool.db.threads.sync_async import run_sync
+from resourcepool.db.sync_async import run_sync
 from resourcepool.exceptions import BadOption, LeaseLost, NotHeld
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.locks.base import TTL, wait_seconds

@@ -5,13 +5,11 @@ from typing import Any
 
 from django.utils.text import capfirst
 
-from resourcepool.dashboard.access import visible_jobs
-from resourcepool.dashboard.cells import KEY_PLACEHOLDER, proportional_squares, resource_squares
-from resourcepool.dashboard.links import Links
+from resourcepool.dashboard.containers import KEY_PLACEHOLDER, proportional_squares, resource_squares
+from resourcepool.dashboard.links import Links, visible_jobs
 from resourcepool.dashboard.panels import draw_panels
 from resourcepool.dashboard.problems import problems
-from resourcepool.history.leaks import open_leaks
-from resourcepool.history.models import Event
+from resourcepool.history.models import Event, open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict

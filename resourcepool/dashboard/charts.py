@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.views.decorators.http import require_safe
 
-from resourcepool.dashboard.access import visible_models
+from resourcepool.dashboard.links import visible_models
 from resourcepool.db.dialect import read_clock
 from resourcepool.history.models import Sample
 from resourcepool.resources.state import State

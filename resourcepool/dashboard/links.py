@@ -1,25 +1,30 @@
 """The admin pages that the dashboard links to, and the operations that it offers, as far as the user may."""
 
+import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.apps import apps
 from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import quote
+from django.contrib.auth import get_permission_codename
 from django.db.models import IntegerField
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from resourcepool.history.models import Event
-from resourcepool.jobs import Job
+from resourcepool.jobs import CHECK, Job
 from resourcepool.locks.models import Barrier
+from resourcepool.resources.registry import resource_models
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
 from resourcepool.status.alarm import Alarm, AlarmKind
+from resourcepool.status.internals import JobStatus
 from resourcepool.status.registry import systems
 from resourcepool.status.system import System
+from resourcepool.translation import gettext as _
 
 JOB_ALARMS = (AlarmKind.JOB_FAILED, AlarmKind.CHECKER_BROKEN, AlarmKind.SWEEP_STALE)
 FREE, OUT = ({"state": state.value} for state in (State.FREE, State.OUT))
@@ -79,7 +84,6 @@ class Links:
         return admin_url(self._site, model, "changelist", **filters) if self.can_view(model) else ""
 
     def change_page(self, model: Any, key: Any) -> str:
-        """Return the URL of the page of the row ``key``."""
         return admin_url(self._site, model, "change", quote(key)) if self.can_view(model) else ""
 
     def for_alarm(self, alarm: Alarm) -> str:
@@ -190,3 +194,36 @@ def _operations_of(alarm: Alarm) -> tuple[str, ...]:
     if system := system_of(alarm):
         return tuple(system.alarm_operations.get(alarm.kind, ()))
     return POOL_ALARMS[alarm.kind][1] if alarm.kind in POOL_ALARMS else ()
+
+
+def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
+    """Return the resource models whose rows the user of ``request`` may view."""
+    return [model for model in resource_models() if can_view(site, request, model)]
+
+
+def can_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:
+    """Return whether the user of ``request`` may view rows of ``model`` on this admin site."""
+    if site.is_registered(model):
+        return site.get_model_admin(model).has_view_permission(request)
+    opts = model._meta
+    names = (f"{opts.app_label}.{get_permission_codename(action, opts)}" for action in ("view", "change"))
+    return any(request.user.has_perm(name) for name in names)
+
+
+def visible_jobs(jobs: Mapping[str, JobStatus], models: Sequence[Any]) -> dict[str, JobStatus]:
+    """Return ``jobs`` for a user who may view only ``models``, without anything that names another pool."""
+    labels = {model._meta.label for model in models}
+    if labels.issuperset(model._meta.label for model in resource_models()):
+        return dict(jobs)
+    return {
+        name: _redacted(job, labels)
+        for name, job in jobs.items()
+        if not name.startswith(CHECK) or name.removeprefix(CHECK) in labels
+    }
+
+
+def _redacted(job: JobStatus, labels: set[str]) -> JobStatus:
+    """Hide the text of an error, which may name any pool, unless the job checks a visible pool."""
+    if job.failed is None or job.name.removeprefix(CHECK) in labels:
+        return job
+    return dataclasses.replace(job, result=_("see the application log"))

@@ -1,20 +1,79 @@
-"""All panels of the dashboard besides the pools."""
+"""All panels of the dashboard besides the pools; those of locks, and of conditions and barriers."""
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 
-from resourcepool.dashboard.access import can_view
-from resourcepool.dashboard.containers import Drawn, draw
-from resourcepool.dashboard.links import Links
-from resourcepool.dashboard.locks import NOTIFYING, draw_conditions, draw_locks
+from resourcepool.dashboard.containers import CSS, Drawn, Row, draw
+from resourcepool.dashboard.links import Links, can_view
 from resourcepool.dashboard.queues import draw_queues
 from resourcepool.queues.models import QueueGroup
-from resourcepool.status.locks.cycles import KINDS
+from resourcepool.status.locks.cycles import KINDS, lock_badge
+from resourcepool.status.locks.kinds import LockKind
+from resourcepool.status.locks.lock_status import LockStatus, locks
+from resourcepool.status.locks.summary import LocksSummary, summary
 from resourcepool.status.registry import named_systems
+from resourcepool.translation import gettext as _
+
+NOTIFYING = (LockKind.CONDITION, LockKind.BARRIER)
+MAX_CONDITIONS_SHOWN = 20  # including barriers
+
+
+class LockPanel(NamedTuple):
+    """``every``: (kind, URL of the list of held names). The state of a row in a deadlock is "dead"."""
+
+    summary: LocksSummary
+    rows: Sequence[Row] = ()
+    every: Sequence[tuple[str, str]] = ()
+
+
+class ConditionPanel(NamedTuple):
+    """``every``: (kind, URL of its list) if there are more rows than shown."""
+
+    rows: Sequence[Row] = ()
+    every: Sequence[tuple[str, str]] = ()
+
+
+def draw_locks(links: Links, visible: Set[Any]) -> Drawn | None:
+    """Return the panel of the kinds that the user may see: four queries without waiters, 23 at most."""
+    kinds = [kind for kind in KINDS if kind.model in visible]
+    if not kinds:
+        return None
+    found = summary(kinds)
+    rows = []
+    for number, one in enumerate(found.waited):
+        badge = lock_badge(one, found.cycles)
+        rows.append(Row(f"rpl{number}", one, _page(links, one), CSS.get(badge.level, "up"), badge=badge))
+    lists = [
+        (kind.model._meta.verbose_name_plural, links.changelist(kind.model, status="held")) for kind in kinds
+    ]
+    panel = LockPanel(found, rows, [(str(name), address) for name, address in lists if address])
+    template = "resourcepool/dashboard/locks.html" if found.holders or rows else ""
+    return Drawn(template, panel, {"locks": found}, [("rp-locks", _("Locks"))])
+
+
+def _page(links: Links, one: LockStatus) -> str:
+    return links.change_page(one.kind.model, one.kind.page_key(one.name))
+
+
+def draw_conditions(links: Links, visible: Set[Any]) -> Drawn | None:
+    """Return the first conditions and barriers that the user may see: one query without any, six at most."""
+    kinds = [kind for kind in NOTIFYING if kind.model in visible]
+    if not kinds:
+        return None
+    page = locks(kind=kinds, limit=MAX_CONDITIONS_SHOWN)
+    rows = [
+        Row(f"rpw{number}", one, links.change_page(one.kind.model, one.name), badge=lock_badge(one))
+        for number, one in enumerate(page.locks)
+    ]
+    lists = [(kind.model._meta.verbose_name_plural, links.changelist(kind.model)) for kind in kinds]
+    every = [(str(name), address) for name, address in lists if page.after and address]
+    template = "resourcepool/dashboard/conditions.html" if rows else ""
+    return Drawn(template, ConditionPanel(rows, every), {}, [("rp-conditions", _("Conditions and barriers"))])
+
 
 Draw = Callable[[Links, Set[Any]], Drawn | None]
 

@@ -7,8 +7,7 @@ from typing import Any
 from django.db import DatabaseError
 from django.utils.safestring import SafeString
 
-from resourcepool.dashboard.cells import KEY_PLACEHOLDER, render_squares
-from resourcepool.dashboard.containers import CSS, Drawn
+from resourcepool.dashboard.containers import CSS, KEY_PLACEHOLDER, Drawn, render_squares
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import format_labels

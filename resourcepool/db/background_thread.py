@@ -1,6 +1,6 @@
-"""The background thread of this process for one database: all its routines share one session.
+"""Background threads of this process for one database: the routines of a thread share one session.
 
-Each database has its own, so that a hanging one does not delay the leases on another.
+Each database has its own threads, so that a hanging one does not delay the leases and the waiters of another.
 """
 
 import logging
@@ -8,14 +8,15 @@ import math
 import os
 import queue
 from collections.abc import Callable
+from functools import partial
 
 from resourcepool.clock import monotonic
 from resourcepool.db.background import OwnConnections, own_connections
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from resourcepool.db.timeouts import statement_timeout
 
-RENEWALS, CHANNELS, HISTORY = "renewals", "channels", "history"
-ORDER = (RENEWALS, CHANNELS, HISTORY)  # if several are due, the first one runs
+RENEWALS, WAITERS, CHANNELS, HISTORY = "renewals", "waiters", "channels", "history"
+ORDER = (RENEWALS, WAITERS, CHANNELS, HISTORY)  # if several are due, the first one runs
 IDLE = 10.0  # seconds without work after which the session is closed
 PAUSE_AFTER_FAILURE = 0.2  # seconds
 
@@ -57,13 +58,13 @@ class BackgroundThread:
         requests: each one atomic call, so a signal handler's exception cannot leave it half done.
     """
 
-    def __init__(self, using: str) -> None:
-        self._using = using
-        self.daemon = Daemon(f"background-{using}", self._run)
+    def __init__(self, using: str, name: str = "background", *, idle: float = IDLE) -> None:
+        self._using, self._idle = using, idle
+        self.daemon = Daemon(f"{name}-{using}", self._run)
         self.is_lent = False
         self.requests: queue.SimpleQueue[tuple[Routine, float]] = queue.SimpleQueue()
         self._routines: dict[str, Routine] = {}
-        self._needed_by: Callable[[float], float] = lambda _: math.inf
+        self._needed_by: Callable[[float], float] | None = None
 
     def routine(
         self,
@@ -92,7 +93,7 @@ class BackgroundThread:
                 self._receive(0)
                 if (routine := self._due_routine()) is not None:
                     self._take_turn(routine, own)
-                    close_at = monotonic() + IDLE
+                    close_at = monotonic() + self._idle
                 elif not own.are_open or any(each.has_work() for each in self._in_order()):
                     self._sleep_until(math.inf)
                 elif monotonic() < close_at:
@@ -110,8 +111,9 @@ class BackgroundThread:
 
     def _take_turn(self, routine: Routine, own: OwnConnections) -> None:
         routine.next_at, begun = math.inf, monotonic()
-        self.is_lent = routine.name != RENEWALS  # first: leases that come later must know it
-        ends_by = (lambda: self._needed_by(begun)) if self.is_lent else None
+        needed_by = self._needed_by if routine.name != RENEWALS else None
+        self.is_lent = needed_by is not None  # first: leases that come later must know it
+        ends_by = None if needed_by is None else partial(needed_by, begun)
         try:
             with own.turn, statement_timeout(ends_by=ends_by):
                 own[self._using]  # made now: the socket of a placeholder is unknown
@@ -127,7 +129,6 @@ class BackgroundThread:
         routine.next_at = next_at
 
     def _sleep_until(self, moment: float) -> None:
-        """Sleep until ``moment``, the next turn, or a request."""
         next_at = min(moment, *(each.next_at for each in self._in_order()))
         self._receive(max(0.0, next_at - monotonic()))
 

@@ -158,7 +158,6 @@ def count_and_min(connection: BaseDatabaseWrapper, groups: Sequence[Any], column
 def _of_each(
     connection: BaseDatabaseWrapper, groups: Sequence[Any], selected: str, grouped: str = ""
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of all groups, each preceded by the number of its group."""
     if not groups:
         return []
     parts, params = [], list[Any]()

@@ -16,7 +16,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db.dialect import DbNow, MicrosUntil
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import ensure_row
-from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, never, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, never, run_sync
 from resourcepool.elections.models import MAX_NAME, AbstractElection, Election as ElectionRow, selector
 from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs

@@ -13,9 +13,8 @@ from resourcepool import options
 from resourcepool.db.dialect import KeyField
 from resourcepool.db.dialect.statement import ANY_ROW, Where
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.models import AbstractLease
+from resourcepool.leases.models import AbstractLease, inherited_from, table_of
 from resourcepool.leases.statements import key
-from resourcepool.leases.table import inherited_from, table_of
 from resourcepool.translation import gettext_lazy as _, gettext_noop
 
 MAX_NAME = 200

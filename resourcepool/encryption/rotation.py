@@ -1,16 +1,17 @@
 """Re-encrypts stored secrets, each for its row, after a new key was put first (see ``field``)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from django.apps import apps
-from django.db import router
+from django.db import connections, router
 from django.db.models import Case, Value, When
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool.db.rows import for_update
-from resourcepool.db.transactions import run_short_transaction
+from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched, for_update
+from resourcepool.db.transactions import change_skipping_locked, run_short_transaction
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.secret import NO_PURPOSE, EncryptedSecret, encrypt
 from resourcepool.events import Sentence, joined, sentence_for
@@ -22,7 +23,7 @@ MAX_NAMED_ROWS = 100  # rows in an error
 
 
 def rotate_secrets() -> Iterator[tuple[str, int]]:
-    """Yield ("app.Model.field", number rotated so far) after every chunk. An interruption loses nothing.
+    """Yield ("app.Model.field", number rotated) for each column with secrets. An interruption loses nothing.
 
     Raises:
         SecretUnreadable: no key decrypts some secrets; names their rows. All others are done.
@@ -32,75 +33,63 @@ def rotate_secrets() -> Iterator[tuple[str, int]]:
     errors: list[ResourcePoolError] = []
     for model in apps.get_models():
         for field in model._meta.local_concrete_fields:
-            if isinstance(field, EncryptedTextField):
-                yield from _rotate(model, field.name, errors)
+            if isinstance(field, EncryptedTextField) and (done := _rotate(model, field, errors)):
+                yield f"{model._meta.label}.{field.name}", done
     if errors:
         raise type(errors[0])(joined([str(error) for error in errors]))
 
 
-def _rotate(model: Any, name: str, errors: list[ResourcePoolError]) -> Iterator[tuple[str, int]]:
-    """Rotate the secrets of one field; adds to ``errors`` why some were not rotated."""
-    rows = model._base_manager.using(router.db_for_write(model))
-    label, done, last, locked = f"{model._meta.label}.{name}", 0, None, None
+def _rotate(model: Any, field: Any, errors: list[ResourcePoolError]) -> int:
+    rows = model._base_manager.using(router.db_for_write(model)).order_by("pk")
+    keys = retrying(connections[rows.db], lambda: list(rows.values_list("pk", flat=True)))
     unreadable: dict[Any, SecretUnreadable] = {}
-    while True:
-        later = rows.all() if last is None else rows.filter(pk__gt=last)
-        try:
-            count, last = run_short_transaction(
-                rows.db, partial(_rotate_some, later, name, unreadable, skips=locked is not None)
-            )
-        except RowLocked as error:
-            if locked is not None:
-                locked = error
-                break
-            locked = error  # do the other rows first
-            continue
-        if last is None:
-            break
-        done += count
-        yield label, done
+
+    def change(pks: Sequence[Any], skips: bool) -> int:
+        return run_short_transaction(rows.db, partial(_rotate_some, rows, field, pks, unreadable, skips=skips))
+
+    try:
+        done = change_skipping_locked(rows.db, model, batched(keys, CHUNK), change)
+    except RowLocked as error:
+        done = error.done
+        errors.append(error)
     if unreadable:
         errors.append(_unreadable(model, unreadable))
-    if locked is not None:
-        errors.append(locked)
+    return done
 
 
 def _rotate_some(
-    rows: Any, name: str, unreadable: dict[Any, SecretUnreadable], *, skips: bool
-) -> tuple[int, Any]:
-    """Rotate the first chunk of ``rows``; return the number rotated, and the last key or None.
+    rows: Any, field: Any, pks: Sequence[Any], unreadable: dict[Any, SecretUnreadable], *, skips: bool
+) -> int:
+    """Rotate the secrets of these rows; return the number rotated.
 
     Args:
         unreadable: receives the error for each row that no key decrypts; such rows are unchanged.
         skips: skip locked rows.
     """
-    field = rows.model._meta.get_field(name)
     # Locked, because a user may be saving a new password at this moment.
-    chosen = for_update(rows, skip_locked=skips)
-    chunk = list(chosen.only("pk", name, *field.bound_to)[:CHUNK])
+    chosen = for_update(rows.filter(pk__in=pks), skip_locked=skips)
     rotated = {}
-    for row in chunk:
-        if isinstance(row.__dict__[name], EncryptedSecret):
+    for row in chosen.only("pk", field.name, *field.bound_to):
+        if isinstance(row.__dict__[field.name], EncryptedSecret):
             try:
                 rotated[row.pk] = _reencrypted(field, row)
             except SecretUnreadable as error:
                 unreadable[row.pk] = error
+    if not rotated:
+        return 0
     # Not bulk_update(): it decrypts each secret, and its error reports would show them.
     cases = [When(pk=pk, then=Value(secret, output_field=field)) for pk, secret in rotated.items()]
-    changed = rows.model._base_manager.using(rows.db).filter(pk__in=rotated)
-    done = changed.update(**{name: Case(*cases, output_field=field)}) if cases else 0
-    return done, chunk[-1].pk if chunk else None
+    changed = rows.order_by().filter(pk__in=rotated)
+    return int(changed.update(**{field.name: Case(*cases, output_field=field)}))
 
 
 @sensitive_variables()
 def _reencrypted(field: Any, row: Any) -> EncryptedSecret:
-    """Return the secret of ``row`` encrypted with the first key, for this row."""
     purposes = field.purposes(row)
     return encrypt(row.__dict__[field.name].open(*purposes, NO_PURPOSE), purposes[0])
 
 
 def _unreadable(model: Any, errors: dict[Any, SecretUnreadable]) -> SecretUnreadable:
-    """Return the error that names these rows."""
     keys = ", ".join(map(str, list(errors)[:MAX_NAMED_ROWS])) + (" .." if len(errors) > MAX_NAMED_ROWS else "")
     why = str(next(iter(errors.values())))
     values = {"count": len(errors), "name": f"{model._meta.label} {keys}", "why": why}

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models.lookups import StartsWith
 
-from resourcepool.events.sentence import Sentence, sentence_for
+from resourcepool.events import Sentence, sentence_for
 from resourcepool.text import CharField
 
 MARK = "@"

@@ -11,8 +11,7 @@ from typing import Any
 from resourcepool.db.rows import batched
 from resourcepool.events import joined, sentence_for
 from resourcepool.exceptions import CheckerBroken, LeaseLost
-from resourcepool.health_checks.checker import CheckSettings, Finding, check_settings_of
-from resourcepool.health_checks.checker_pool import CheckerPool
+from resourcepool.health_checks.checker import CheckerPool, CheckSettings, Finding, check_settings_of
 from resourcepool.health_checks.lease import (
     CHECK_REASON,
     Candidate,

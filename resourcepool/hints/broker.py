@@ -10,7 +10,7 @@ from kombu import Connection, Consumer, Exchange, Producer, Queue
 from kombu.exceptions import OperationalError
 
 from resourcepool.db import dialect
-from resourcepool.hints.transport import TIMEOUT, Transport
+from resourcepool.hints.choice import TIMEOUT, Transport
 
 EXCHANGE = Exchange("resourcepool.hints", type="direct", durable=False)
 # Each kombu transport reads its own option names, and ignores the others.

@@ -3,23 +3,66 @@
 import contextlib
 import functools
 import logging
+import math
 import random
 import re
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from django.db import connections
+from django.utils.module_loading import import_string
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, Hidden, PackageMissing
-from resourcepool.hints.transport import Transport
+
+TIMEOUT = 1.0  # seconds for connecting and for each reply, where the client supports it
+
+
+class Transport(ABC):
+    """A connection of one thread to a service. Connects on first use; methods raise the errors of the client.
+
+    After an error, ``close`` is called, and the next use connects again.
+    """
+
+    @abstractmethod
+    def send(self, addresses: Sequence[str]) -> None:
+        """Send a hint to each of these addresses, in one batch if possible, whether or not a process listens."""
+
+    def max_per_second(self) -> float:
+        """Return the rate, of all processes together, above which hints cost more than they save."""
+        return math.inf
+
+    @abstractmethod
+    def subscribe(self, address: str) -> None:
+        """Subscribe; returns when every later hint to ``address`` will reach ``receive``."""
+
+    @abstractmethod
+    def receive(self, timeout: float) -> bool:
+        """Wait up to ``timeout`` seconds; return whether a hint or an echo arrived."""
+
+    @abstractmethod
+    def echo(self) -> None:
+        """Request an echo, to detect a subscription that no longer delivers."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the session, whatever its state."""
+
+    def abandon(self) -> None:  # noqa: B027 (most clients detect a fork themselves)
+        """In a forked child: drop the parent's session without sending anything to the service."""
+
 
 logger = logging.getLogger(__name__)
 
 NAME = "RESOURCEPOOL['HINTS']"
 ALLOWED = "None, 'postgresql', 'postgresql:<alias in DATABASES>', a Redis URL or the URL of another broker"
 REDIS = ("redis", "rediss", "unix")
+TRANSPORTS = {
+    "postgresql": "resourcepool.hints.postgresql.PostgreSQL",
+    **dict.fromkeys(REDIS, "resourcepool.hints.redis.Redis"),
+}
 
 
 @dataclass(frozen=True)
@@ -41,18 +84,10 @@ class Choice:
         return self.client()(self.target)
 
     def client(self) -> Callable[[str], Transport]:
-        """Return the transport class. Imported here, because the clients are optional; raises ImportError."""
-        if self.service == "postgresql":
-            from resourcepool.hints.postgresql import PostgreSQL
-
-            return PostgreSQL
-        if self.service in REDIS:
-            from resourcepool.hints.redis import Redis
-
-            return Redis
-        from resourcepool.hints.broker import Broker
-
-        return Broker
+        """Return the transport class, imported when it is used: its client is optional; raises ImportError."""
+        path = TRANSPORTS.get(self.service, "resourcepool.hints.broker.Broker")
+        transport: Callable[[str], Transport] = import_string(path)
+        return transport
 
     @sensitive_variables()
     def check_usable(self) -> None:

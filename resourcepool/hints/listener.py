@@ -5,12 +5,10 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-from resourcepool.db.threads.daemon import Daemon
-from resourcepool.db.threads.wakeup import SignalSafeEvent
+from resourcepool.db.threads import Daemon, SignalSafeEvent
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
-from resourcepool.hints.choice import Outage
-from resourcepool.hints.transport import TIMEOUT, Transport
+from resourcepool.hints.choice import TIMEOUT, Outage, Transport
 
 POLL = 1.0  # seconds between two checks of the stop flag
 ECHO_AFTER = 15.0  # seconds without a hint, after which the listener requests an echo

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from resourcepool.db import dialect
-from resourcepool.hints.transport import Transport
+from resourcepool.hints.choice import Transport
 
 PREFIX = "resourcepool_"
 NAME = "resourcepool hints"  # application_name of the listening sessions in pg_stat_activity

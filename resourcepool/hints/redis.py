@@ -8,7 +8,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from resourcepool.hints.transport import TIMEOUT, Transport
+from resourcepool.hints.choice import TIMEOUT, Transport
 
 PREFIX = "resourcepool."
 

@@ -7,11 +7,10 @@ import queue
 import threading
 from time import monotonic
 
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
-from resourcepool.hints.choice import Outage
-from resourcepool.hints.transport import Transport
+from resourcepool.hints.choice import Outage, Transport
 
 MAX_WAITING_HINTS = 10_000  # addresses; hints to further ones are dropped
 # Seconds between two reads of ``max_per_second``: the minimum, because at first many processes begin to listen, then

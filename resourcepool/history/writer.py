@@ -6,20 +6,21 @@ import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Model
 
 from resourcepool.clock import monotonic
+from resourcepool.conf import pool_setting
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbLater, MicrosUntil
 from resourcepool.db.retry import retrying
 from resourcepool.events import sentence_for
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.history.merge import Entry
-from resourcepool.history.models import MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
+from resourcepool.history.models import ENDS, MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
 from resourcepool.labels import host_name
 from resourcepool.signals import EventKind, RowEvent, is_recorded
 
@@ -73,6 +74,45 @@ def _ages(grants: Sequence[Grant], using: str) -> dict[Grant, float]:
     )
     starts = begun.values_list("pool", "row", "fence", MicrosUntil("at"))
     return {(pool, row, fence): -micros / 1_000_000 for pool, row, fence, micros in starts}
+
+
+NOT_SHORT = {"history": False}  # what locks declare, in effect
+
+
+class Entry(NamedTuple):
+    """One row of the history: ``event``, and the acquisition of the same grant if it is merged into it."""
+
+    event: RowEvent
+    begun: RowEvent | None = None
+
+
+def merge_events(events: Iterable[RowEvent]) -> list[Entry]:
+    """Return the rows to write for ``events``, in order; a lease that begins and ends among them becomes one row.
+
+    Of a model with ``records_short_grants`` False it becomes none, unless its own settings turn its history on.
+    """
+    entries: list[Entry | None] = []
+    begins = EventKind.ACQUIRED  # looked up once: enum members are slow in Python 3.11
+    begun: dict[tuple[object, object, int], tuple[int, RowEvent]] = {}  # {grant: index, and acquisition}
+    for event in events:
+        grant = (event.model, event.pk, event.fence)
+        if event.kind is begins:
+            begun[grant] = len(entries), event
+            entries.append(Entry(event))
+        elif (beginning := begun.pop(grant, None)) is not None and event.kind in ENDS:
+            entries[beginning[0]] = None
+            if _records_short_grants(event.model):
+                entries.append(Entry(event, beginning[1]))
+        else:
+            entries.append(Entry(event))
+    return [entry for entry in entries if entry is not None]
+
+
+def _records_short_grants(model: type[Model]) -> bool:
+    return (
+        getattr(model, "records_short_grants", True)
+        or pool_setting(model._meta.label, "history", NOT_SHORT) is True
+    )
 
 
 COLUMNS = (
@@ -151,7 +191,6 @@ def _float(value: float | None) -> str:
 
 
 def _texts(event: RowEvent, texts: list[str]) -> str:
-    """Return the SQL of the text columns, and append its parameters to ``texts``."""
     values = (
         event.model._meta.label_lower,
         storable(event.pk, MAX_ROW),

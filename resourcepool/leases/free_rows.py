@@ -12,7 +12,7 @@ from resourcepool.db.dialect import micros
 from resourcepool.db.dialect.statement import ANY_ROW, Where
 from resourcepool.db.retry import fetch_rows
 from resourcepool.leases import verbs
-from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.models import Model, table_of
 from resourcepool.leases.terms import Grant, Request, Terms
 
 MAX_FREE_ROWS = 1_000  # read at once

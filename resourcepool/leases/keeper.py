@@ -14,72 +14,46 @@ import math
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.background import log_errors
 from resourcepool.db.background_thread import PAUSE_AFTER_FAILURE, RENEWALS, Routine, background_thread
+from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
-from resourcepool.db.threads.daemon import Daemon, per_process
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Daemon, Wakeup, per_process
 from resourcepool.db.timeouts import watchdog
+from resourcepool.db.transactions import unlocked
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
-from resourcepool.leases.renewal import lose, renew_together
-from resourcepool.leases.table import Model
-from resourcepool.leases.terms import MIN_TTL, Ending, Terms, Trust
+from resourcepool.leases.models import Model
+from resourcepool.leases.terms import MIN_TTL, Trust
 
 logger = logging.getLogger(__name__)
 
 
-class Renewable(Hashable, Protocol):
-    """A ``Lease`` as the keeper uses it; its module imports this one.
-
-    Attributes:
-        _is_renewed: False: it expires, unless it is released before or when this process ends.
-        _is_in_transaction: a transaction of this process has the row locked, so a renewal would have to wait.
-        _is_orphaned: no code can release it, because its asyncio task never received it, and the loop is closed.
-    """
-
-    model: Model
-    using: str
-    pk: Any
-    fence: int
-    _terms: Terms
-    _trust: Trust
-    _state: Ending
-    _is_renewed: bool
-    _is_delivered: bool
-    _is_leak_reported: bool
-
-    @property
-    def _is_in_transaction(self) -> bool: ...
-    @property
-    def _is_orphaned(self) -> bool: ...
-    def _report_leak(self, why: str) -> None: ...
-    def _mark_released(self) -> None: ...
-    def _lose(self, reason: str, trust: Trust | None = None) -> None: ...
-
-
 class Keeper:
-    """All leases of this process, and the threads that renew and watch them.
+    """All leases of this process (each a ``Lease``, whose module imports this one), and the threads that renew them.
 
     Lock-free, so that a signal handler cannot deadlock it: every access is one atomic operation of a dict.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[Renewable, None] = {}
+        self._kept: dict[Any, None] = {}
         self._routines: dict[str, Routine] = {}
         self._watch = Wakeup()
         self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
         self._unavailable: set[str] = set()  # databases that did not answer: one warning each is enough
 
-    def keep(self, lease: Renewable) -> None:
+    def keep(self, lease: Any) -> None:
         """Renew and watch ``lease`` from now on."""
         self._kept[lease] = None
         routine = self._routines.get(lease.using)
@@ -94,27 +68,27 @@ class Keeper:
         if trust.until < self._watch.next_at:
             self._watch.bring_forward(trust.until)
 
-    def remove(self, lease: Renewable) -> None:
+    def remove(self, lease: Any) -> None:
         """Stop renewing and watching ``lease``."""
         self._kept.pop(lease, None)
 
-    def leases(self) -> list[Renewable]:
+    def leases(self) -> list[Any]:
         """Return all leases that this process renews."""
         return [lease for lease in list(self._kept) if lease._is_renewed]
 
-    def unreleased(self) -> list[Renewable]:
+    def unreleased(self) -> list[Any]:
         """Return all leases that this process holds, including those whose release failed."""
         return list(self._kept)
 
     def holds(self, model: Model, using: str, pk: Any, fence: int) -> bool:
         """Whether one of the ``unreleased`` leases is this grant."""
+        grant = (pk, fence, using, model._meta.concrete_model)
         return any(
-            (lease.pk, lease.fence, lease.using) == (pk, fence, using)
-            and lease.model._meta.concrete_model is model._meta.concrete_model
+            (lease.pk, lease.fence, lease.using, lease.model._meta.concrete_model) == grant
             for lease in self.unreleased()
         )
 
-    def is_renewing(self, lease: Renewable) -> bool:
+    def is_renewing(self, lease: Any) -> bool:
         """Whether ``lease`` is being renewed."""
         return lease in self._kept and lease._is_renewed
 
@@ -130,24 +104,20 @@ class Keeper:
             self._releases_at_exit = True
 
     def _start(self, using: str) -> Routine:
-        """Start the threads that renew the leases on this database and watch all leases."""
         self.release_at_exit()
         thread = background_thread(using)
         self._routines[using] = routine = thread.routine(
             RENEWALS,
             partial(self._renew_due_leases, using),
-            partial(self._has_leases_on, using),
+            lambda: bool(self._kept_on(using)),
             needed_by=lambda now: must_begin_by(now, (lease._trust for lease in self._kept_on(using))),
         )
         thread.daemon.ensure_started()
         self._watcher.ensure_started()
         return routine
 
-    def _kept_on(self, using: str) -> list[Renewable]:
+    def _kept_on(self, using: str) -> list[Any]:
         return [lease for lease in self.leases() if lease.using == using]
-
-    def _has_leases_on(self, using: str) -> bool:
-        return any(lease.using == using for lease in self.leases())
 
     def _renew_due_leases(self, using: str) -> float:
         """Renew the due leases on this database; return when to run again."""
@@ -184,7 +154,7 @@ class Keeper:
             if after is not None and not lease._is_leak_reported and lease._trust.granted_at + after <= now:
                 _report_leak(lease, sentence_for("held_long", seconds=after))
 
-    def _renew(self, using: str, batch: list[Renewable]) -> float:
+    def _renew(self, using: str, batch: list[Any]) -> float:
         """Renew one batch independently of the others; return when to run again."""
         try:
             renewed_all = renew_together(using, batch)
@@ -237,13 +207,8 @@ def _references(leases: list[Any]) -> list[int]:
     return [sys.getrefcount(lease) for lease in leases]
 
 
-def _min_references() -> int:
-    """Return the reference count of an object that only a dict and a list of its keys refer to."""
-    objects = {object(): None}
-    return _references(list(objects))[0]
-
-
-_MIN_REFERENCES = _min_references()
+_alone = {object(): None}
+(_MIN_REFERENCES,) = _references(list(_alone))  # of an object that only a dict and a list of its keys refer to
 
 
 def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:
@@ -255,9 +220,80 @@ def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:
     return max(now + MIN_TTL / 2, min(moments, default=math.inf))
 
 
-def _report_leak(lease: Renewable, why: str) -> None:
+def _report_leak(lease: Any, why: str) -> None:
     with log_errors("could not report to every receiver that %s may be leaked", lease):
         lease._report_leak(why)
+
+
+def renew_together(using: str, leases: Sequence[Any]) -> bool:
+    """Renew leases of one model in one statement, each for its own ttl, and mark lost ones.
+
+    Returns:
+        False: some rows are locked by other transactions; their leases are left for the next renewal.
+
+    Raises:
+        DatabaseUnavailable: it is unknown which were renewed.
+    """
+    model, connection = leases[0].model, connections[using]
+    held = [_Held(lease._trust, lease, lease.pk, lease.fence) for lease in leases]
+    if len({grant.pk for grant in held}) < len(held):  # an older handle of the same row is among them
+        held = _mark_lost(using, held)
+    sent_at, renewed = _send(connection, model, held)
+    complete = renewed is not None
+    if renewed is None:  # a locked row must not cost this process all other leases
+        free = unlocked(connection, model, [grant.pk for grant in held])
+        held = [grant for grant in held if grant.pk in free]
+        sent_at, renewed = _send(connection, model, held)
+    if renewed is None:
+        return False
+    if renewed < len(_grants(held)):
+        held = _mark_lost(using, held)
+    if renewed != len(_grants(held)):
+        return False  # it is unknown which were renewed
+    for grant in held:
+        grant.trust.confirm(sent_at)
+    return complete
+
+
+class _Held(NamedTuple):
+    """One grant in a batch, even if ``fix()`` moves its handle to another row meanwhile."""
+
+    trust: Trust  # read first: if ``fix()`` runs in between, the renewal confirms the old window
+    lease: Any
+    pk: Any
+    fence: int
+
+
+def _mark_lost(using: str, held: list[_Held]) -> list[_Held]:
+    """Mark leases whose fence changed as lost; return the rest."""
+    if not held:
+        return []
+    model, connection, pks = held[0].lease.model, connections[using], [grant.pk for grant in held]
+    live = retrying(connection, lambda: verbs.live_fences(connection, model, pks))
+    for grant in held:
+        if live.get(grant.pk) != grant.fence and grant.lease._is_renewed:
+            lose(grant.lease, verbs.TAKEN, grant.trust)
+    return [grant for grant in held if live.get(grant.pk) == grant.fence]
+
+
+def lose(lease: Any, reason: str, trust: Trust) -> None:
+    """Mark a lease as lost; log errors of the receivers."""
+    with log_errors("could not report to every receiver that %s is lost", lease):
+        lease._lose(reason, trust)
+
+
+def _grants(held: list[_Held]) -> set[tuple[object, int]]:
+    return {(grant.pk, grant.fence) for grant in held}
+
+
+def _send(connection: BaseDatabaseWrapper, model: Model, held: list[_Held]) -> tuple[float, int | None]:
+    sent_at, ttls = monotonic(), dict[tuple[Any, int], float]()
+    for one in held:  # each handle of a grant trusts its own ttl, so the longest one is written
+        grant = one.pk, one.fence
+        ttls[grant] = max(one.trust.next_ttl(sent_at), ttls.get(grant, 0.0))
+    if not ttls:
+        return sent_at, 0
+    return sent_at, verbs.renew_unless_locked(connection, model, list(ttls), list(ttls.values()))
 
 
 keeper = per_process(Keeper)

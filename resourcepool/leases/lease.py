@@ -23,7 +23,7 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseFromAnotherProcess, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import (
     MAX_LENGTH,
     MIN_TTL,
@@ -82,7 +82,8 @@ class Lease:
     @property
     def remaining(self) -> float:
         """Seconds until the lease must be renewed to stay held; 0 when it is not held."""
-        is_over = self._state.may_have_ended or self._pid != os.getpid()
+        state = self._state
+        is_over = state.has_ended or state.is_ending or state.is_in_doubt or self._pid != os.getpid()
         return 0.0 if is_over else max(0.0, self._trust.until - monotonic())
 
     @property
@@ -324,16 +325,18 @@ class Lease:
     def _emits(self, kind: EventKind) -> bool:
         return self.model.emits_events
 
-    # For the keeper: see ``keeper.Renewable``
+    # For the keeper
 
     @property
     def _is_in_transaction(self) -> bool:
+        """Whether a transaction of this process has the row locked, so a renewal would have to wait."""
         if self._transaction is not None and not self._transaction.is_open:
             self._transaction = None
         return self._transaction is not None
 
     @property
     def _is_orphaned(self) -> bool:
+        """Whether no code can release it: its asyncio task never received it, and the loop is closed."""
         if self._is_delivered or self._loop is None:
             return False
         loop = self._loop()

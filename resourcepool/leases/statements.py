@@ -11,8 +11,7 @@ from resourcepool.db.dialect import KeyField, cached_per_database, micros
 from resourcepool.db.dialect.statement import ANY_ROW, Where
 from resourcepool.db.open_transaction import callers_blocks
 from resourcepool.db.retry import fetch_rows
-from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.models import LeaseQuerySet, Model, table_of
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 Spans = float | Sequence[float]  # seconds: for all of them, or for each
@@ -89,7 +88,6 @@ def by_key(key: str, keys: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _pairs(keys: list[Any], values: list[int]) -> list[Any]:
-    """Return the parameters of ``by_key``."""
     return [param for pair in zip(keys, values, strict=True) for param in pair]
 
 

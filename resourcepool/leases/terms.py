@@ -142,7 +142,6 @@ def caller_location() -> SourceLine | None:
 
 @functools.lru_cache(1_000)
 def _is_wrapper(file: str) -> bool:
-    """Whether functions in this file acquire only on behalf of a caller."""
     return file.startswith(PACKAGE) or any(part in file for part in WRAPPERS)
 
 
@@ -237,11 +236,6 @@ class Ending:
     def has_ended(self) -> bool:
         """Whether the ending is decided."""
         return self.lost is not None or bool(self.outcome)
-
-    @property
-    def may_have_ended(self) -> bool:
-        """Whether the grant has ended or may have ended."""
-        return self.has_ended or self.is_ending or self.is_in_doubt
 
     def raise_if_ended(self, lease: object) -> None:
         """Raise LeaseLost or LeaseReleased if ``lease`` has ended or may have ended."""

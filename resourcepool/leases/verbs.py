@@ -20,9 +20,8 @@ from resourcepool.db.rows import for_update
 from resourcepool.db.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.leases.models import LeaseQuerySet
+from resourcepool.leases.models import LeaseQuerySet, Model
 from resourcepool.leases.statements import Held, Spans, change, claim_statement, granting_verb, key
-from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, Terms, default_holder
 
 BATCH = 1_000
@@ -76,7 +75,7 @@ def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, te
 
     def settle() -> int:
         """Return the new fence, or 0 if it was not adopted; raises Unsettled if the old fence shows that."""
-        row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
+        row = _grant_of(connection, model, pk)
         if row is not None and row[0] == fence:
             raise Unsettled
         # Under a shared name it may be another caller's grant; ours would expire unused.
@@ -167,7 +166,7 @@ def settle_release(
     Raises:
         Unsettled: neither; the lease is still active.
     """
-    row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
+    row = _grant_of(connection, model, pk)
     if row is None:
         return 0
     if row[0] == fence:
@@ -188,21 +187,14 @@ def release_all(
     return change(connection, model, "release", held, cooldowns, where=where)
 
 
-def hand_over_all(
-    connection: BaseDatabaseWrapper, model: Model, held: Held, *, to: str, ttl: float, where: Where = ANY_ROW
-) -> int:
-    """Hand over up to ``BATCH`` leases that match ``where``, without retries; returns how many were handed over."""
-    return change(connection, model, "hand over", held, ttl, to, where=where)
-
-
 def hand_over(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, to: str, ttl: float
 ) -> int:
     """Hand a lease over to ``to`` for ``ttl`` seconds; returns the new fence, or 0 if the lease was lost."""
 
     def settle() -> int:
-        row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
-        if row == (fence, row[1] if row else ""):
+        row = _grant_of(connection, model, pk)
+        if row is not None and row[0] == fence:
             raise Unsettled
         return fence + 1 if row == (fence + 1, to) else 0
 
@@ -220,6 +212,11 @@ def _grant(
     if full_verb == verb:
         return fence + 1
     return int(rows_of(connection, model).values_list("fence", flat=True).get(pk=pk))
+
+
+def _grant_of(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> tuple[int, str] | None:
+    """Return fence and holder of this row; None if there is none."""
+    return rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
 
 
 def live_fences(

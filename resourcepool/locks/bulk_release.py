@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import options
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
-from resourcepool.db.threads.sync_async import in_thread
+from resourcepool.db.sync_async import in_thread
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper

@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import Mode, for_asyncio
+from resourcepool.db.sync_async import Mode, for_asyncio
 from resourcepool.exceptions import NotHeld
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper

@@ -12,7 +12,7 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.db.retry import retrying
-from resourcepool.db.transactions import rows_locked
+from resourcepool.db.transactions import row_locked
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
@@ -62,7 +62,7 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
         emit(event)
     if locked:
         listed = ", ".join(locked[:MAX_NAMES_IN_ERROR]) + ", .." * (len(locked) > MAX_NAMES_IN_ERROR)
-        raise rows_locked(using, len(locked), len(names) - len(locked), listed)
+        raise row_locked(using, listed, count=len(locked), done=len(names) - len(locked))
     return len(names)
 
 

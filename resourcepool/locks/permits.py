@@ -16,13 +16,13 @@ from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.sync_async import for_asyncio
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.db.transactions import run_short_transaction
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import FreeRowCache, candidates, claim, claim_first
-from resourcepool.leases.table import table_of
+from resourcepool.leases.models import table_of
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
 from resourcepool.locks.lockable import LockLease

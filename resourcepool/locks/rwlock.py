@@ -8,7 +8,7 @@ from functools import partial
 
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import ensure_row
-from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
 from resourcepool.leases import verbs

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from resourcepool import options
 from resourcepool.clock import monotonic
-from resourcepool.db.threads.sync_async import Mode
+from resourcepool.db.sync_async import Mode
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, UpgradeConflict
 from resourcepool.leases.terms import Request
 from resourcepool.locks.base import TTL

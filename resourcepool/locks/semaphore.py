@@ -12,7 +12,7 @@ from django.db.models import Count, Q
 from resourcepool import options
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, in_thread, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, in_thread, run_sync
 from resourcepool.exceptions import NotHeld
 from resourcepool.leases import verbs
 from resourcepool.locks.base import TTL

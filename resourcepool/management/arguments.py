@@ -96,7 +96,6 @@ def selection_arguments() -> list[Argument]:
 
 
 def fields_of(operations: Iterable[Operation]) -> list[Field]:
-    """Return the fields of these operations, each once."""
     return list({field.name: field for operation in operations for field in operation.fields}.values())
 
 

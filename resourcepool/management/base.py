@@ -54,7 +54,6 @@ class OperatorCommand(BaseCommand):
     requires_system_checks: Any = []  # their findings must not block an operator in an emergency
 
     def arguments(self) -> Iterable[Argument]:
-        """Return the arguments and options of the command."""
         return ()
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 from resourcepool.operations.operation import Operation, TextField
 from resourcepool.queues import administration
 from resourcepool.queues.models import MAX_NAME, Queue, QueueGroup, Server
-from resourcepool.status.queues.alarms import stuck_drains
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import missing_server_hint
+from resourcepool.status.queues.system import stuck_drains
 from resourcepool.translation import gettext_lazy as _, ngettext_lazy
 
 

@@ -13,7 +13,7 @@ from resourcepool.db import background
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.health_checks.check import CheckOptions, Tally, check
 from resourcepool.health_checks.lease import CHECK_REASON
-from resourcepool.history.leaks import acknowledge, select_open_leaks
+from resourcepool.history.models import acknowledge, select_open_leaks
 from resourcepool.operations.operation import DurationField, Operation, TextField
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import MAX_REASON, State, Status

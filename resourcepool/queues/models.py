@@ -11,7 +11,7 @@ from django.db.models import F
 from resourcepool.db.dialect import DbNow, FenceField, KeyField, MicrosUntil
 from resourcepool.db.dialect.fields import seconds
 from resourcepool.db.transactions import fail_if_locked
-from resourcepool.events import SentenceField
+from resourcepool.events.field import SentenceField
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.terms import MIN_TTL

@@ -12,9 +12,10 @@ from resourcepool import options
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.open_transaction import refuse_open_transaction
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import ASYNC, in_thread, run_sync
+from resourcepool.db.sync_async import ASYNC, in_thread, run_sync
 from resourcepool.db.timeouts import statement_timeout
-from resourcepool.events import SentenceField, sentence_for
+from resourcepool.events import sentence_for
+from resourcepool.events.field import SentenceField
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper

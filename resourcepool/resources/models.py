@@ -8,7 +8,7 @@ from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.db.dialect.statement import Where
-from resourcepool.events import SentenceField
+from resourcepool.events.field import SentenceField
 from resourcepool.leases.models import AbstractLease
 from resourcepool.resources import selectors
 from resourcepool.resources.pool import Pool

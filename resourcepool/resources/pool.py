@@ -13,13 +13,12 @@ from django.utils.asyncio import async_unsafe
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting, refuse_unknown_settings
 from resourcepool.db.open_transaction import refuse_open_transaction
-from resourcepool.db.threads.sync_async import ASYNC, USE_ASYNC, run_sync
+from resourcepool.db.sync_async import ASYNC, USE_ASYNC, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.table import refuse_inherited
+from resourcepool.leases.models import AbstractLease, refuse_inherited
 from resourcepool.leases.terms import Request
 from resourcepool.resources.lease import M, ResourceLease
 from resourcepool.resources.requests import (

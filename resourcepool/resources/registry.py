@@ -7,8 +7,7 @@ from django.apps import apps
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.table import inherited_from
+from resourcepool.leases.models import AbstractLease, inherited_from
 from resourcepool.resources import selectors
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet

@@ -14,7 +14,7 @@ from django.db import models
 
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL, Request, Terms
 from resourcepool.options import Seconds
 from resourcepool.resources import selectors

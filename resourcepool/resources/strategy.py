@@ -13,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.db.dialect.statement import Where
 from resourcepool.leases.free_rows import candidates
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import Request
 
 Strategy = Literal["spread", "sticky", "random"]

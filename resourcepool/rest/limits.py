@@ -1,10 +1,9 @@
-"""Limits for users of the REST API: their leases and options (REST_LIMITS), and how many requests wait (REST_WAITS).
-
-Each waiting request keeps a thread of the web server, which renewals need, too.
-"""
+"""What users of the REST API may have: leases and options (REST_LIMITS), requests that wait (REST_WAITS), names."""
 
 import contextlib
 import dataclasses
+import hashlib
+import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,14 +11,45 @@ from typing import Any
 from django.db import connections
 from rest_framework.request import Request
 
+from resourcepool import options
 from resourcepool.conf import rest_limits, rest_waits
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.daemon import per_process
+from resourcepool.db.threads import per_process
 from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request as LeaseRequest
-from resourcepool.rest.refusals import TooManyLeases, retry_delay
+from resourcepool.rest.refusals import TooManyLeases, caller, retry_delay, user_name
 from resourcepool.waiting.lease import Source
+
+# Lengths in characters. Together they fit in the column.
+MAX_HOLDER = 72
+MAX_REQUEST_ID = 64
+MAX_USER_KEY = 36
+
+
+def holder_name(request: Request, data: Mapping[str, Any], *, is_one_of_many: bool) -> str:
+    """Return the holder's name for a body: with its ``request_id``, or with a number if it has no ``holder``.
+
+    Args:
+        is_one_of_many: also add a number to the body's ``holder``: a program that holds one lock under that name
+            and waits for another would look like a deadlock.
+    """
+    # Without the address: a repeated request may come from another one.
+    default = user_name(request) if "request_id" in data else caller(request)
+    holder = options.text("holder", data["holder"], most=MAX_HOLDER) if "holder" in data else default
+    if "#" in holder:  # a user could pretend to be another user's request and share its lease
+        raise BadOption("holder", holder, because="# is reserved for request ids: use request_id")
+    if "request_id" in data:
+        request_id = options.text("request_id", data["request_id"], most=MAX_REQUEST_ID)
+        return f"{holder} #{request_id}{user_suffix(request)}"
+    number = f" #{secrets.token_hex(4)}" if is_one_of_many or "holder" not in data else ""
+    return f"{holder}{number}{user_suffix(request)}"
+
+
+def user_suffix(request: Request) -> str:
+    """Return the suffix of the holder's names of this user, and of no other user."""
+    key = str(request.user.pk)
+    return f" of user {key if len(key) <= MAX_USER_KEY else hashlib.sha256(key.encode()).hexdigest()[:MAX_USER_KEY]}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ from rest_framework.serializers import (
 
 from resourcepool.resources.state import State
 from resourcepool.resources.strategy import STRATEGIES
-from resourcepool.rest.holder_names import MAX_HOLDER, MAX_REQUEST_ID
+from resourcepool.rest.limits import MAX_HOLDER, MAX_REQUEST_ID
 from resourcepool.status.locks.kinds import LockKind
 
 MAX_TIMEOUT = 25.0  # seconds; web servers and proxies usually time out after 30

@@ -17,7 +17,7 @@ from resourcepool.db import dialect
 from resourcepool.db.dialect import KeyField
 from resourcepool.db.inspection import TableFacts, inspector
 from resourcepool.db.timeouts import StatementAttempt, statement_timeout
-from resourcepool.leases.table import Model, inherited_from
+from resourcepool.leases.models import Model, inherited_from
 from resourcepool.models import AbstractLease, AbstractResource
 from resourcepool.safety.problem import Problem, problem
 from resourcepool.text import UnicodeCollationMixin

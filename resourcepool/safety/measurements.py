@@ -16,7 +16,7 @@ from resourcepool.db import dialect
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.leases import verbs
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import default_holder
 from resourcepool.waiting.models import Ticket
 

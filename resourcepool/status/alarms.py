@@ -15,8 +15,7 @@ from resourcepool.db.dialect import DbNow
 from resourcepool.events import Sentence, localized
 from resourcepool.exceptions import CheckerBroken, DatabaseUnavailable
 from resourcepool.health_checks.checker import check_intervals
-from resourcepool.history.leaks import open_leaks
-from resourcepool.history.models import MAX_ACTOR, MAX_ROW, Event, storable
+from resourcepool.history.models import MAX_ACTOR, MAX_ROW, Event, open_leaks, storable
 from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
@@ -268,5 +267,4 @@ def snoozes() -> dict[str, Snooze]:
 
 
 def key_of(alarm: str) -> str:
-    """Return the key of an alarm in ``snoozes``."""
     return storable(alarm, MAX_ROW)

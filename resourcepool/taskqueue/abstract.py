@@ -19,7 +19,8 @@ from resourcepool.db.dialect.fields import seconds, whole
 from resourcepool.db.dialect.statement import Where
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
-from resourcepool.events import Sentence, SentenceField, sentence_for
+from resourcepool.events import Sentence, sentence_for
+from resourcepool.events.field import SentenceField
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.translation import gettext_lazy as _, gettext_noop
@@ -32,11 +33,6 @@ UNFINISHED = Where(" AND finished_at IS NULL")
 # With a constraint each insertion would lock the row it refers to, such as the stream, which its leader writes. Another
 # index begins with this column already.
 BARE_KEY: dict[str, Any] = {"db_index": False, "db_constraint": False}
-
-
-def tasks_text(tasks: int) -> str:
-    """Return "1 task" or "7 tasks", for logs."""
-    return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
 
 
 def event_reason(name: str, why: str) -> str:
@@ -217,7 +213,7 @@ class AbstractWork(models.Model):
                 self.pk = existing
                 return bool(existing == tried)
             # The snapshot of this transaction may be older than the other row.
-            if not dialect.violates(connections[using], error, constraint.name):
+            if not dialect.of(connections[using]).violates(error, constraint.name):
                 raise
             return False
         except BaseException:

@@ -8,15 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 from django.db import connections
-from django.db.models import F, Q, Value, Window
-from django.db.models.functions import FirstValue, RowNumber
+from django.db.models import F
 
 from resourcepool.db import dialect
-from resourcepool.db.dialect import DbNow, MicrosUntil
+from resourcepool.db.dialect import DbNow
+from resourcepool.leases.models import table_of
 from resourcepool.leases.statements import NOW, Held, Sql, change
-from resourcepool.leases.table import table_of
 from resourcepool.options import DAY
-from resourcepool.taskqueue import handlers
 from resourcepool.taskqueue.abstract import UNFINISHED
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import End, Policy, TaskSnapshot
@@ -31,32 +29,19 @@ def read_policy(using: str, stream: str) -> Policy | None:
     return next(iter(Policy.read(Stream.objects.using(using).filter(pk=stream)[:1])), None)
 
 
-def first_tasks(
-    using: str, stream: str, without: Collection[str], most: int, *, only_due: bool = False
-) -> list[TaskSnapshot]:
+def first_tasks(using: str, stream: str, without: Collection[str], most: int) -> list[TaskSnapshot]:
     """Return the first ``most`` unfinished tasks in order, except in the lanes ``without``.
 
     If ``most`` is above 1, they come without their parameters, which may be large; see ``with_params``.
-
-    Args:
-        only_due: return only the first task of each lane, if it may begin now in this process. Reads all unfinished
-            tasks.
     """
-    if only_due:
-        tasks = Task.objects.using(using).filter(stream_id=stream).unfinished_in_order()
-        rows = _first_and_due(tasks).exclude(lane__in=without)
-        columns = [Value("") if column == "params" else F(column) for column in COLUMNS]
-        return [TaskSnapshot(*row) for row in rows.values_list(*columns, MicrosUntil("busy_before"))[:most]]
-    lanes = list(without)
-    sql = _first_tasks_sql(using, len(lanes), most)
-    return [
-        TaskSnapshot(*row) for row in dialect.run(connections[using], sql, [stream, *lanes], dialect.all_rows)
-    ]
+    sql = _first_tasks_sql(using, len(without), most)
+    rows = dialect.run(connections[using], sql, [stream, *without], dialect.all_rows)
+    return [TaskSnapshot(*row) for row in rows]
 
 
 @lru_cache
 def _first_tasks_sql(using: str, lanes: int, most: int) -> str:
-    """Return the query of ``first_tasks`` without ``only_due``; ``lanes``: the number of lanes to skip."""
+    """Return the query of ``first_tasks``; ``lanes``: the number of lanes to skip."""
     db_dialect, table = dialect.of(connections[using]), table_of(connections[using], Task)
     columns = {**table.columns, "pk": table.pk, **({"params": "''"} if most > 1 else {})}
     read = ", ".join(columns[name] for name in COLUMNS)
@@ -80,18 +65,6 @@ def write_outcome(using: str, head: TaskSnapshot, outcome: str) -> None:
     """Store why a ready task is not started as its outcome."""
     mine = Task.objects.using(using).filter(pk=head.pk, fence=head.fence, state=State.READY)
     mine.exclude(outcome=outcome).update(outcome=outcome)
-
-
-def _first_and_due(rows: Any) -> Any:
-    line: dict[str, Any] = {"partition_by": "lane", "order_by": ["task_time", "pk"]}
-    places = rows.annotate(
-        place=Window(RowNumber(), **line),
-        first_state=Window(FirstValue("state"), **line),
-        first_from=Window(FirstValue("busy_before"), **line),
-        first_type=Window(FirstValue("type"), **line),
-    )
-    is_due = Q(first_state=State.READY, first_from__lte=DbNow()) | Q(first_state=State.RUNNING)
-    return places.filter(is_due, place=1, first_type__in=list(handlers.task_registry.known))
 
 
 def take_over(using: str, stream: str, term: int) -> int:

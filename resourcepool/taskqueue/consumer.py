@@ -14,15 +14,14 @@ from resourcepool.db.timeouts import statement_timeout
 from resourcepool.elections.election import Election, Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.options import Seconds
-from resourcepool.taskqueue.abstract import existing_names, tasks_text
-from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream, Task
+from resourcepool.taskqueue.abstract import existing_names
+from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream
 from resourcepool.taskqueue.stream_worker import StreamWorker
 from resourcepool.taskqueue.worker_loop import GRACE, PAUSE_AFTER_FAILURE, Runner, exit_process
 
 logger = logging.getLogger(__name__)
 
 SETTINGS_CHECK_EVERY = 2.5  # seconds, while settings are invalid
-MAX_COUNTED = 10_000  # tasks
 
 
 class Consumer(Runner):
@@ -55,7 +54,6 @@ class Consumer(Runner):
         self.stream = options.text("stream", stream, most=MAX_KEY)
         super().__init__(grace, exit_process)
         self._wrong = ""
-        self._resigned_for: dict[str, float] = {}  # when it resigned, by task type without a handler
         self.term: Term | None = None  # while this consumer leads
 
     def run(self) -> None:
@@ -93,8 +91,8 @@ class Consumer(Runner):
                 with statement_timeout():
                     retrying(connections[term.using], partial(mine.update, address=hints.address()))
                 self.term = term
-                logger.info("stream %s: leading, term %d; waiting: %s", row, term.fence, self._waiting(term))
-                worker = StreamWorker(self.stream, term, self._wakeup, self._resigned_for)
+                logger.info("stream %s: leading, term %d", row, term.fence)
+                worker = StreamWorker(self.stream, term, self._wakeup)
                 with statement_timeout():
                     worker.take_over()
                 self._serve(f"stream {self.stream}", worker)
@@ -111,18 +109,6 @@ class Consumer(Runner):
         if wrong:
             self._pause(SETTINGS_CHECK_EVERY)
         return not wrong
-
-    def _waiting(self, term: Term) -> str:
-        """Return how many tasks wait, for the log; "" if that is not logged."""
-        if not logger.isEnabledFor(logging.INFO):
-            return ""
-        rows = Task.objects.using(term.using).filter(stream_id=self.stream).unfinished()[:MAX_COUNTED]
-        try:
-            with statement_timeout():
-                count = retrying(connections[term.using], rows.count)
-        except DatabaseUnavailable:
-            return "unknown"
-        return f"{count} tasks or more" if count == MAX_COUNTED else tasks_text(count)
 
     def look_up(self) -> Stream:
         """Return the row of the stream. Raises BadOption if there is none, DatabaseUnavailable."""

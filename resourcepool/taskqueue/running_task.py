@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.db.models import F
 
 from resourcepool import options
@@ -118,7 +118,7 @@ class Attempt:
         try:
             returned = run(self)
         except GivenBack as error:
-            return Result(_line(_text_of(error)), is_given_back=True, delay=error.after)
+            return Result(_line(str(error)), is_given_back=True, delay=error.after)
         if returned is False:
             return Result("", sentence_for("returned_false"))
         if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
@@ -181,9 +181,37 @@ def failure_result(error: BaseException) -> Result:
     """Return the result of an attempt that ended with this error."""
     return Result(
         "",
-        _line(f"{type(error).__name__}: {_text_of(error)}"),
+        _line(f"{type(error).__name__}: {error}"),
         is_disconnected=caused_by_disconnection(error),
     )
+
+
+def close_leaked_connections(result: Result) -> Result:
+    """Close connections that the handler left in a transaction; return the result, a failure if there were any."""
+    for connection in connections.all(initialized_only=True):
+        is_usual = (
+            connection.connection is None or connection.autocommit == connection.settings_dict["AUTOCOMMIT"]
+        )
+        if connection.in_atomic_block or not is_usual:
+            dialect.close_quietly(connection)
+            del connections[connection.alias]  # with Django's record of open atomic blocks
+            if result.error is None and not result.is_given_back:
+                result = Result("", sentence_for("transaction_left", alias=repr(connection.alias)))
+    if result.error is not None:  # the connections may be the cause
+        close_sessions()
+    return result
+
+
+def refresh_sessions() -> None:
+    """Close the sessions of this thread that Django would close between two requests."""
+    with contextlib.suppress(DatabaseError, InterfaceError):  # the driver may have closed one already
+        close_old_connections()
+
+
+def close_sessions() -> None:
+    """Close all sessions of this thread."""
+    for connection in connections.all(initialized_only=True):
+        dialect.close_quietly(connection)
 
 
 def _outcome(returned: Any) -> str:
@@ -195,13 +223,6 @@ def _outcome(returned: Any) -> str:
     except (TypeError, ValueError, RecursionError):
         return ""  # not JSON: no result is kept
     return text if len(text) <= MAX_OUTCOME else ""
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return "".join(str(error))  # a plain str, if __str__ returns a subclass
-    except BaseException:  # noqa: BLE001 (raised by the __str__ of the handler's error)
-        return "its text cannot be read"
 
 
 def _line(text: str) -> str:

@@ -4,28 +4,26 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from typing import TypeVar
 
 from django.db import connections, transaction
-from django.utils import translation
 
 from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.elections.election import Term
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue import attempts, handlers
-from resourcepool.taskqueue.abstract import event_reason, tasks_text
-from resourcepool.taskqueue.in_hand import InHand, store
+from resourcepool.taskqueue.abstract import event_reason
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import End, Policy, Result, TaskSnapshot, after_crash, choose, end_of
 from resourcepool.taskqueue.running_task import RunningTask
-from resourcepool.taskqueue.worker_loop import Worker
+from resourcepool.taskqueue.worker_loop import InHand, Worker, store
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +31,7 @@ TASKS_PER_LANE = 16  # read ahead
 POLICY_MAX_AGE = 2.5  # seconds until a change of the stream's settings takes effect
 MIN_PAUSE, MAX_PAUSE = 0.02, 2.5  # seconds between two queries
 RENEW_TIMEOUT = 1.0  # seconds
-RESIGN_INTERVAL = 60.0  # seconds between two resignations for the same task type
 IDLE_SHARE = 0.1  # pause as a share of the idle time so far
-MAX_WAITING_LANES = 1_000  # that a query excludes by name
 
 Answer = TypeVar("Answer")
 
@@ -43,13 +39,8 @@ Answer = TypeVar("Answer")
 class StreamWorker(Worker[RunningTask]):
     """The worker of a consumer during one term."""
 
-    def __init__(
-        self, stream: str, term: Term, wakeup: Wakeup, resigned_for: dict[str, float] | None = None
-    ) -> None:
-        """Prepare; ``resigned_for``: when this process has resigned, by task type. It is updated."""
+    def __init__(self, stream: str, term: Term, wakeup: Wakeup) -> None:
         self.in_hand = InHand(wakeup)
-        self._resigned_for = {} if resigned_for is None else resigned_for
-        self._unknown: set[str] = set()  # types without a handler in this process
         self._reported: set[int] = set()  # tasks whose outcome already says that there is no handler
         self._stream, self._term = stream, term
         self._using, self._connection = term.using, connections[term.using]
@@ -57,7 +48,6 @@ class StreamWorker(Worker[RunningTask]):
         self._waits: dict[str, float] = {}  # {lane: until when its first task has to wait}
         self._has_more = False
         self._policy: Policy | None = None
-        self._wrong = ""  # the invalid settings of the last read
         self._policy_at = self._active_at = -math.inf
 
     def take_over(self) -> None:
@@ -65,7 +55,7 @@ class StreamWorker(Worker[RunningTask]):
         self._active_at = monotonic()
         taken = self._guarded(lambda: attempts.take_over(self._using, self._stream, self._term.fence))
         if taken:
-            logger.warning("stream %s: took over %s from the last consumer", self._stream, tasks_text(taken))
+            logger.warning("stream %s: tasks taken over from the last consumer: %d", self._stream, taken)
 
     def exchange(self, *, may_begin: bool) -> float:
         self._term.ensure_held()  # while a task runs there may be no write that would notice a lost term
@@ -82,8 +72,6 @@ class StreamWorker(Worker[RunningTask]):
             self.in_hand.forget(self.in_hand.ends)
             self.in_hand.run(begun, policy.lanes)
             self._active_at = now
-        elif free > 0 and not self.in_hand.attempts and not self._has_more:
-            self._resign_for_unknown()
         return self._next_run(now)
 
     def renew_if_due(self) -> None:
@@ -103,30 +91,17 @@ class StreamWorker(Worker[RunningTask]):
             return
         read = partial(attempts.read_policy, self._using, self._stream)
         policy, self._policy_at = retrying(self._connection, read), now
-        self._policy = policy if policy is None else self._valid_policy(policy)
+        # Invalid settings, written past validation, must not interrupt running tasks: the former ones stay in effect.
+        if policy is None or self._policy is None or not Stream(**asdict(policy)).wrong_settings():
+            self._policy = policy
         self._waits.clear()  # an operator may have retried the blocked task
-
-    def _valid_policy(self, policy: Policy) -> Policy:
-        """Return this policy, or the last valid one: invalid settings must not interrupt running tasks."""
-        with translation.override("en"):
-            wrong = Stream(**asdict(policy)).wrong_settings()
-        is_new, self._wrong = wrong != self._wrong, wrong
-        if not wrong:
-            return policy
-        if self._policy is None:
-            raise LeaseLost(f"invalid settings: {wrong}")
-        if is_new:
-            text = "stream %s: invalid settings, the former ones stay in effect: %s"
-            logger.error(text, self._stream, wrong)
-        return replace(self._policy, is_paused=policy.is_paused)
 
     def _choose_tasks(self, policy: Policy, free: int) -> list[TaskSnapshot]:
         """Return the tasks that may begin now, and remember the lanes that have to wait."""
         by_lane, now = policy.lanes > 1, monotonic()
         most = TASKS_PER_LANE * policy.lanes if by_lane else 1
-        only_due = len(self._waits) >= MAX_WAITING_LANES
-        without = self._skipped_lanes(math.inf if only_due else now) if by_lane else set()
-        read = partial(attempts.first_tasks, self._using, self._stream, without, most, only_due=only_due)
+        without = self._skipped_lanes(now) if by_lane else set()
+        read = partial(attempts.first_tasks, self._using, self._stream, without, most)
         heads = retrying(self._connection, read)
         in_hand = {task.pk: task.crashes for task in self.in_hand.running}
         begin, waits, without_handler = choose(
@@ -139,27 +114,18 @@ class StreamWorker(Worker[RunningTask]):
         )
         self._report_unknown(without_handler)
         self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
-        self._has_more = bool(waits) and len(heads) == most > 1 and not only_due
+        self._has_more = bool(waits) and len(heads) == most > 1
         return begin
 
     def _report_unknown(self, heads: list[TaskSnapshot]) -> None:
         """Store in the first task of each type that this process has no handler for it."""
         for kind, head in {head.type: head for head in reversed(heads)}.items():
-            self._unknown.add(kind)
             if head.pk in self._reported:
                 continue
             self._reported.add(head.pk)
             why = sentence_for("no_handler", name=kind)
             logger.warning("stream %s: task %s is skipped: %s", self._stream, head.key, why)
             retrying(self._connection, partial(attempts.write_outcome, self._using, head, why))
-
-    def _resign_for_unknown(self) -> None:
-        """Resign from time to time if only tasks without a handler here remain: a standby may have one."""
-        now, latest = monotonic(), self._resigned_for
-        new = {kind for kind in self._unknown if latest.get(kind, -math.inf) + RESIGN_INTERVAL <= now}
-        if new:
-            latest.update(dict.fromkeys(new, now))
-            raise LeaseLost(f"resigned: a standby may have handlers for {', '.join(sorted(new))}")
 
     def _skipped_lanes(self, now: float) -> set[str]:
         return {task.lane for task in self.in_hand.running} | {

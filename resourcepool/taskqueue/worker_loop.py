@@ -1,21 +1,37 @@
-"""The loop of a process that runs handlers: it stores the results of ended attempts and begins new ones."""
+"""A process that runs handlers: their threads, and the loop that stores results of attempts and begins new ones."""
 
 import contextlib
 import logging
 import os
-from collections.abc import Callable
-from typing import Generic, Never
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import Generic, Never, TypeVar
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.clock import monotonic
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db import dialect
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.options import Seconds
 from resourcepool.signals import exit_hooks
-from resourcepool.taskqueue.in_hand import AttemptT, InHand
 from resourcepool.taskqueue.policy import GIVEN_BACK, Result
+from resourcepool.taskqueue.running_task import (
+    Attempt,
+    close_leaked_connections,
+    close_sessions,
+    failure_result,
+    refresh_sessions,
+)
+
+AttemptT = TypeVar("AttemptT", bound=Attempt)
+Answer = TypeVar("Answer")
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +39,94 @@ GRACE = 30.0  # seconds for running handlers after ``stop``
 PAUSE_AFTER_FAILURE = 0.5  # seconds
 EXIT_HOOK_TIMEOUT = 1.0  # seconds
 EXIT_CODE = 75  # EX_TEMPFAIL: start it again
+
+
+class InHand(Generic[AttemptT]):
+    """The attempts of one process: running ones, and ended ones whose ends are not stored yet.
+
+    Their handlers run in daemon threads: one that hangs does not delay the end of the process. Only the thread of the
+    loop calls this.
+
+    Attributes:
+        attempts: all of them, by primary key.
+        ends: the results that are not stored yet.
+    """
+
+    def __init__(self, wakeup: Wakeup) -> None:
+        """Start no thread yet; ``wakeup`` wakes the loop when a handler has ended."""
+        self._wakeup = wakeup
+        self._waiting: SimpleQueue[AttemptT | None] = SimpleQueue()
+        self._ended: SimpleQueue[tuple[AttemptT, Result]] = SimpleQueue()
+        self._threads = list[threading.Thread]()
+        self.attempts: dict[int, AttemptT] = {}
+        self.ends: dict[AttemptT, Result] = {}
+
+    @property
+    def running(self) -> list[AttemptT]:
+        return [attempt for attempt in self.attempts.values() if attempt not in self.ends]
+
+    def run(self, attempts: list[AttemptT], most: int) -> None:
+        """Run these, in ``most`` threads at most."""
+        for attempt in attempts:
+            self.attempts[attempt.pk] = attempt
+            if len(self._threads) < most:
+                name = f"resourcepool-task-{len(self._threads) + 1}"
+                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+            self._waiting.put(attempt)
+
+    def collect(self) -> None:
+        """Note how attempts ended whose handlers have returned."""
+        with contextlib.suppress(Empty):
+            while True:
+                attempt, result = self._ended.get_nowait()
+                if attempt not in self.ends:
+                    self.end(attempt, result)
+
+    def end(self, attempt: AttemptT, result: Result, *, is_cut_off: bool = False) -> None:
+        """Note how an attempt ended; ``is_cut_off``: the process exits without waiting for its handler."""
+        self.ends[attempt] = attempt.ended(result, is_cut_off=is_cut_off)
+
+    def forget(self, attempts: Iterable[AttemptT]) -> None:
+        """Drop attempts whose ends are stored."""
+        for attempt in list(attempts):
+            del self.ends[attempt]
+            if self.attempts.get(attempt.pk) is attempt:
+                del self.attempts[attempt.pk]
+
+    def stop(self) -> None:
+        """Tell the handlers that the process is stopping."""
+        for attempt in self.attempts.values():
+            attempt.stop()
+
+    def close(self) -> None:
+        """End the idle threads now, and the others after their handler."""
+        for _ in self._threads:
+            self._waiting.put(None)
+        self._threads.clear()
+
+    def _work(self) -> None:
+        try:
+            while (attempt := self._waiting.get()) is not None:
+                self._note_end(attempt, self._result_of(attempt))
+        finally:
+            connections.close_all()
+
+    def _note_end(self, attempt: AttemptT, result: Result) -> None:
+        if result is not GIVEN_BACK:  # by the loop, which has noted that itself
+            self._ended.put((attempt, result))
+            self._wakeup.wake()
+
+    def _result_of(self, attempt: AttemptT) -> Result:
+        try:
+            refresh_sessions()
+            result = close_leaked_connections(run_in_context(attempt))
+            refresh_sessions()  # a session that is not kept must not idle until the next attempt
+        except BaseException as error:  # noqa: BLE001 (such as SystemExit, raised by the text of an error)
+            close_sessions()
+            return failure_result(error)
+        return result
 
 
 class ProcessMustExit(Exception):
@@ -90,8 +194,6 @@ class WorkerLoop(Generic[AttemptT]):
 
     def run_once(self, *, may_begin: bool) -> float:
         """Let the worker exchange; return the time of the next call. Raises as ``exchange``, and ProcessMustExit."""
-        if self._in_hand.has_dead_thread:  # its attempt, and later ones, would never run
-            self.cut_off("a thread that runs handlers has ended")
         self._in_hand.collect()
         self._stop_overdue(monotonic())
         next_at = self._worker.exchange(may_begin=may_begin)
@@ -157,3 +259,23 @@ class Runner:
             raise
         finally:
             worker.in_hand.close()
+
+
+def run_in_context(attempt: Attempt) -> Result:
+    """Run it in a copy of the context: its language, time zone and context variables do not outlast it."""
+    return copy_context().run(attempt.run)
+
+
+def store(
+    connection: BaseDatabaseWrapper,
+    ends: Mapping[AttemptT, Result],
+    send: Callable[[Mapping[AttemptT, Result]], Answer],
+) -> Answer:
+    """Let ``send`` store results; text that the database refuses is stored in ASCII."""
+    try:
+        return send(ends)
+    except Exception as error:
+        if not ends or not dialect.refuses_text(connection, error):
+            raise
+        logger.warning("the database refuses the text of a result or an error: %s", error)
+        return send({attempt: result.ascii_escaped() for attempt, result in ends.items()})

@@ -18,8 +18,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.clock import monotonic
 from resourcepool.db.open_transaction import refuse_open_transaction
-from resourcepool.db.threads.sync_async import Mode, never
-from resourcepool.db.threads.wakeup import periodic_wakeup
+from resourcepool.db.sync_async import Mode, never
+from resourcepool.db.threads import periodic_wakeup
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, Request, default_holder

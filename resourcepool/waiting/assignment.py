@@ -18,7 +18,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.free_rows import MAX_FREE_ROWS, FreeRows, read_free_rows
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.handover import FIRST_TICKETS
 from resourcepool.waiting.tickets import HeldRows, WaitingTicket

@@ -11,8 +11,8 @@ from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.dialect import RowUpdate, cached_per_database
 from resourcepool.db.retry import fetch_rows
+from resourcepool.leases.models import Model, table_of
 from resourcepool.leases.statements import key
-from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting import tickets
 from resourcepool.waiting.models import line_name, selector_of
 from resourcepool.waiting.pacing import pacing_of

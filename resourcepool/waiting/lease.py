@@ -16,7 +16,7 @@ from resourcepool.db.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.waiting.assignment import assign_to_all, return_due_rows
 from resourcepool.waiting.models import line_name

@@ -15,9 +15,8 @@ from django.db import DatabaseError, InterfaceError, connections
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.background import log_errors, own_connections
-from resourcepool.db.loop import PAUSE_AFTER_FAILURE, Loop
-from resourcepool.db.threads.sync_async import never
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.background_thread import PAUSE_AFTER_FAILURE, WAITERS, BackgroundThread
+from resourcepool.db.sync_async import never
 from resourcepool.db.timeouts import STATEMENT_TIMEOUT, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown
@@ -47,8 +46,8 @@ class Poller:
         self.db_error: Exception | None = None
         # Who may take turns, in order, and how to wake it.
         self._threads: dict[object, Callable[[], None]] = {}
-        turn, name = self._turn_for_tasks, f"waiters-{using}"
-        self._loop = Loop(name, Wakeup(), turn, self._has_tasks, idle_timeout=IDLE)
+        thread = BackgroundThread(using, WAITERS, idle=IDLE)
+        self._for_tasks = thread.routine(WAITERS, self._turn_for_tasks, self._has_tasks)
         self._sleeps_until = self._off_until = 0.0
 
     # Called by waiting threads and tasks
@@ -94,15 +93,15 @@ class Poller:
             self._threads[waiter] = wake
         else:
             self.start()
-            self._threads.setdefault(self, self._loop.wakeup.wake)
-            self._loop.wakeup.wake()  # always: it may just be leaving ``_threads``
+            self._threads.setdefault(self, self._for_tasks.wake)
+            self._for_tasks.wake()  # always: it may just be leaving ``_threads``
         if min(waiter.next_look, waiter.next_scan) < self._sleeps_until:
             self.wake()
 
     def start(self) -> None:
         """Start the background thread for tasks; raises RuntimeError if no more threads can be started."""
         _leave_at_exit()
-        self._loop.start()
+        self._for_tasks.owner.daemon.ensure_started()
 
     def wake(self) -> None:
         """Wake the thread that takes turns."""
@@ -112,9 +111,9 @@ class Poller:
     def leave(self, waiter: Waiter) -> None:
         """Remove the ticket of a cancelled waiter; its rows go to the next in line."""
         self._resign(waiter)
-        if waiter.loop is not None and self._loop.is_alive:
+        if waiter.loop is not None and self._for_tasks.owner.daemon.is_healthy:
             self.turns.waiters[waiter] = None
-            self._loop.wakeup.wake()  # the waiter may not have joined yet
+            self._for_tasks.wake()  # the waiter may not have joined yet
             self.wake()
             return
         with log_errors("the ticket of %s was not removed; it will expire", waiter.holder), statement_timeout():
@@ -147,7 +146,7 @@ class Poller:
             self._threads.pop(self, None)
             self.wake()
             return math.inf
-        self._threads.setdefault(self, self._loop.wakeup.wake)
+        self._threads.setdefault(self, self._for_tasks.wake)
         if not self._leads(self):
             return math.inf
         try:

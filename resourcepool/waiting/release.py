@@ -15,8 +15,8 @@ from resourcepool.db.dialect.statement import Where
 from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.db.transactions import short_transaction
 from resourcepool.leases import verbs
-from resourcepool.leases.statements import key
-from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.models import Model, table_of
+from resourcepool.leases.statements import change, key
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.assignment import MAX_TRIES, allot, assign_quietly
 from resourcepool.waiting.handover import FIRST_TICKETS, line_of
@@ -218,7 +218,7 @@ def give_several(connection: BaseDatabaseWrapper, model: Model, rows: Rows, tick
     )
     collected, waits = tickets.written(holds), len(holds) < ticket.count
     with short_transaction(connection):
-        passed = verbs.hand_over_all(connection, model, rows, to=ticket.holder, ttl=span, where=claimable)
+        passed = change(connection, model, "hand over", rows, span, ticket.holder, where=claimable)
         done = passed == len(rows) and bool(
             unchanged.update(collected=collected, is_waiting=waits, fence=F("fence") + 1)
         )

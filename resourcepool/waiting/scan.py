@@ -6,7 +6,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import ticket_ttl
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.waiting import assignment, tickets
 from resourcepool.waiting.handover import FIRST_TICKETS
 from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, TOGETHER, scan_pause

@@ -15,7 +15,7 @@ from resourcepool.conf import ticket_ttl
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbLater, cached_per_database, micros
 from resourcepool.db.retry import Unsettled, fetch_rows, retrying
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import Request
 from resourcepool.waiting.models import Ticket, line_name
 

@@ -18,7 +18,7 @@ from resourcepool.clock import monotonic
 from resourcepool.conf import ticket_ttl
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import Grant, margin
 from resourcepool.waiting import tickets
 from resourcepool.waiting.pacing import FIRST_IN_LINE, TOGETHER

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from resourcepool import hints
 from resourcepool.clock import monotonic
 from resourcepool.conf import ticket_ttl
-from resourcepool.db.threads.outcome import Outcome
+from resourcepool.db.threads import Outcome
 from resourcepool.leases.free_rows import python_key
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.table import Model
+from resourcepool.leases.models import Model
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.waiting.lease import Source, make_handles, release_quietly
 from resourcepool.waiting.models import line_name

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import models
 
-from resourcepool.dashboard import access
+from resourcepool.dashboard import links
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import AbstractResource, Proxy, Sample, Stream, Ticket
 from resourcepool.resources.registry import resource_models
@@ -57,7 +57,7 @@ def serve_five_pools(every: float) -> None:
             "Meta": meta,
         }
         type(name, (AbstractResource,), {**fields, "__module__": Device.__module__})
-    access.resource_models = lambda: [model for model in resource_models() if model is not Ghost]
+    links.resource_models = lambda: [model for model in resource_models() if model is not Ghost]
     serve(every)
 
 

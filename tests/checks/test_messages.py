@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.checks import CheckMessage
 
-from resourcepool.checks.messages import CheckWarning, Error
+from resourcepool.checks import CheckWarning, Error
 from resourcepool.documentation import documented
 from resourcepool.safety.problem import TEXTS
 from tests.spawned import ROOT

@@ -15,7 +15,7 @@ from django.db import connection, connections, transaction
 
 from resourcepool.db.background import own_connections
 from resourcepool.exceptions import LeaseFromAnotherProcess
-from resourcepool.hints.process import _expected
+from resourcepool.hints import _expected
 from resourcepool.history import recorder as recording
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Proxy

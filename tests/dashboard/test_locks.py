@@ -11,9 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 import resourcepool
-from resourcepool.dashboard.locks import MAX_CONDITIONS_SHOWN
-from resourcepool.history.merge import Entry
-from resourcepool.history.writer import write
+from resourcepool.dashboard.panels import MAX_CONDITIONS_SHOWN
+from resourcepool.history.writer import Entry, write
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Stream
 from resourcepool.signals import EventKind, RowEvent

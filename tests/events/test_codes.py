@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.utils import translation
 
-from resourcepool.events.sentence import TEMPLATES, sentence_for
+from resourcepool.events import TEMPLATES, sentence_for
 from tests.spawned import ROOT
 
 PACKAGE = Path(ROOT) / "resourcepool"

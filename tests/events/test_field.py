@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.utils import translation
 
-from resourcepool.events import SentenceField, joined, localized, sentence_for
-from resourcepool.events.field import read, stored
+from resourcepool.events import joined, localized, sentence_for
+from resourcepool.events.field import SentenceField, read, stored
 from resourcepool.models import Event
 
 pytestmark = pytest.mark.django_db

@@ -60,7 +60,7 @@ LEASES = (
     ),
     Mutation(
         "expiry out of claim",
-        "leases/table.py",
+        "leases/models.py",
         'self.free = f"{self.busy_before} <= {db_dialect.now}{self.claimable}"',
         'self.free = f"1 = 1{self.claimable}"',
         CONTRACT,
@@ -74,7 +74,7 @@ LEASES = (
     ),
     Mutation(
         "in_service out of claim",
-        "leases/table.py",
+        "leases/models.py",
         'self.free = f"{self.busy_before} <= {db_dialect.now}{self.claimable}"',
         'self.free = f"{self.busy_before} <= {db_dialect.now}"',
         CONTRACT,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from resourcepool.health_checks.check import check
-from resourcepool.health_checks.checker_pool import CheckerPool
+from resourcepool.health_checks.checker import CheckerPool
 from resourcepool.models import Proxy
 from tests.app.rows import columns, several
 

@@ -8,8 +8,7 @@ import pytest
 
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.health_checks.check import CheckAction, check
-from resourcepool.health_checks.checker import Finding
-from resourcepool.health_checks.checker_pool import MAX_TEXT
+from resourcepool.health_checks.checker import MAX_TEXT, Finding
 from resourcepool.health_checks.lease import CheckLease
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy

@@ -8,7 +8,7 @@ import pytest
 
 from resourcepool import hints
 from resourcepool.exceptions import BadOption
-from resourcepool.hints import choice, process
+from resourcepool.hints import choice
 from tests.eventually import eventually
 from tests.hints.conftest import choose
 from tests.hints.receiver import LONG, End
@@ -99,7 +99,7 @@ def test_an_unusable_service_is_refused_by_listen(settings: Any) -> None:
     choose(settings, "redis://host:port")
     with pytest.raises(BadOption, match="redis-py rejects this URL"):
         hints.listen(list)
-    process._own.listener._wakes.clear()
+    hints._own.listener._wakes.clear()
 
 
 def test_an_address_is_stable_and_fits_its_column() -> None:

@@ -12,7 +12,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 
 from resourcepool import hints
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.hints import after_commit, choice, process
+from resourcepool.hints import after_commit, choice
 from resourcepool.hints.sender import LIMIT_INTERVAL, Sender
 from resourcepool.models import Proxy
 from resourcepool.signals import EventKind, RowEvent, emit_to_listeners
@@ -182,7 +182,7 @@ def test_with_a_hanging_server_callers_use_no_socket_and_no_secret_is_logged(
     connecting: set[str] = set()
     for name in ("connect", "send", "sendall", "recv", "recv_into"):
         monkeypatch.setattr(socket, "socket", noting(socket.socket, name, connecting))
-    monkeypatch.setattr(process._own, "sender", sender)
+    monkeypatch.setattr(hints._own, "sender", sender)
     choose(settings, url.format(silent_port))
     hints.send(7)
     hints.flush(LONG)
@@ -207,7 +207,7 @@ def test_with_hints_off_nothing_is_queued(settings: Any) -> None:
     choose(settings, None)
     assert not hints.is_enabled()
     hints.send(7)
-    assert process._own.sender._waiting == {}
+    assert hints._own.sender._waiting == {}
 
 
 @pytest.mark.parametrize("wrong", [3, "nonsense", "redis://host:port", "postgresql"])
@@ -229,12 +229,12 @@ def test_the_process_exit_waits_once_for_a_hanging_service(
         waited.append(seconds)
         process_clock.advance(seconds)
 
-    monkeypatch.setattr(process, "monotonic", process_clock)
-    monkeypatch.setattr(process, "_own", process._Process())
+    monkeypatch.setattr(hints, "monotonic", process_clock)
+    monkeypatch.setattr(hints, "_own", hints._Process())
     monkeypatch.setattr(Sender, "flush", hangs)
     for _ in range(3):
         hints.flush_at_exit()
-    assert waited == [process.EXIT_TIMEOUT, 0.0, 0.0]
+    assert waited == [hints.EXIT_TIMEOUT, 0.0, 0.0]
 
 
 class OutOfTime(Exception):

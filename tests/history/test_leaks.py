@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.history.leaks import acknowledge, open_leaks, select_open_leaks
+from resourcepool.history.models import acknowledge, open_leaks, select_open_leaks
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import EventKind
 from tests.admin.conftest import event, lease

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from resourcepool.history.merge import merge_events
+from resourcepool.history.writer import merge_events
 from resourcepool.models import Proxy
 from resourcepool.signals import EventKind, RowEvent
 from tests.app.models import Device

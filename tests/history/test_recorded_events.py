@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from resourcepool import clock
 from resourcepool.db.dialect import DbLater, read_clock
 from resourcepool.history import writer
-from resourcepool.history.merge import Entry, merge_events
 from resourcepool.history.recorder import write
+from resourcepool.history.writer import Entry, merge_events
 from resourcepool.leases import verbs
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import EventKind, RowEvent

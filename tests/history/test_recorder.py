@@ -9,8 +9,8 @@ from django.db import DataError, OperationalError, transaction
 from resourcepool import clock, signals
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.history import recorder as recording, writer
-from resourcepool.history.merge import Entry
 from resourcepool.history.recorder import Recorder, write
+from resourcepool.history.writer import Entry
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import EventKind, RowEvent
 from tests.committed import Statement

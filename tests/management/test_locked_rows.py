@@ -1,4 +1,4 @@
-"""Expired leases whose rows are still locked: every command reports them."""
+"""Rows that a session locks: commands name it."""
 
 from typing import Any
 
@@ -38,57 +38,20 @@ def stuck(session: int, other: Any) -> Any:
     return row
 
 
-WAYS = [["proxy", "{pk}"], ["--holder", HOLDER], ["--host", "crawler3"], ["proxy", "--all", "--yes"]]
+def test_closing_what_is_locked_says_who_prevents_it(session: int, other: Any) -> None:
+    row = new(Proxy)
+    granted(row)
+    send(other, LOCKS["changed twice"][0], row)
+    closed = run("close", "proxy", row.pk, "--reason", "gone")
+    assert closed.code == 1
+    assert f"resourcepool.Proxy {row.pk} is locked by session {session}" in closed.err
 
 
-class TestClose:
-    @pytest.mark.parametrize("words", WAYS, ids=lambda words: words[0] + words[1][:6])
-    def test_names_the_session(self, stuck: Any, session: int, words: list[str]) -> None:
-        closed = run("close", *[word.format(pk=stuck.pk) for word in words], "--reason", "gone")
-        assert closed.code == 1
-        assert f"resourcepool.Proxy {stuck.pk} is locked by session {session} from 127.0.0.1:" in closed.err
-        assert "but some matching rows are locked" in closed.err
-
-    def test_names_it_for_programs(self, stuck: Any, session: int) -> None:
-        (found,) = run("close", "proxy", stuck.pk, "--reason", "gone", "--json").json["locked"]
-        assert (found["pool"], found["id"]) == ("resourcepool.Proxy", stuck.pk)
-        assert found["session"]["number"] == session
-        assert str(session) in found["session"]["command"]
-        assert found["session"]["client"].startswith("127.0.0.1:")
-        assert found["session"]["idle"] >= 0
-
-    def test_of_one_that_still_runs_says_who_keeps_it_from_being_closed(self, session: int, other: Any) -> None:
-        row = new(Proxy)
-        granted(row)
-        send(other, LOCKS["changed twice"][0], row)
-        closed = run("close", "proxy", row.pk, "--reason", "gone")
-        assert closed.code == 1
-        assert f"resourcepool.Proxy {row.pk} is locked by session {session}" in closed.err
-
-    def test_says_nothing_of_those_that_are_not_locked(self, session: int) -> None:
-        row = new(Proxy)
-        granted(row)
-        expire(row)
-        closed = run("close", "proxy", row.pk, "--reason", "gone")
-        assert "locked" not in closed.all
-
-
-class TestDrain:
-    def test_names_the_session(self, stuck: Any, session: int) -> None:
-        drained = run("drain", "proxy", stuck.pk, "--reason", "new cable")
-        assert drained.code == 1
-        assert f"resourcepool.Proxy {stuck.pk} is locked by session {session}" in drained.err
-        assert columns(stuck)["in_service"]
-
-    def test_does_not_take_for_drained_what_is_still_worked_with(self, session: int, other: Any) -> None:
-        row = new(Proxy)
-        granted(row)
-        assert run("drain", "proxy", row.pk, "--reason", "new cable").code == 0
-        expire(row)
-        send(other, LOCKS["changed twice"][0], row)
-        drained = run("drain", "proxy", "--where", f"port={row.port}", "--reason", "x", "--wait", "0")
-        assert drained.code == 1
-        assert f"resourcepool.Proxy {row.pk} is locked by session {session}" in drained.err
+def test_draining_what_is_locked_says_who_prevents_it(stuck: Any, session: int) -> None:
+    drained = run("drain", "proxy", stuck.pk, "--reason", "new cable")
+    assert drained.code == 1
+    assert f"resourcepool.Proxy {stuck.pk} is locked by session {session}" in drained.err
+    assert columns(stuck)["in_service"]
 
 
 class TestWhy:

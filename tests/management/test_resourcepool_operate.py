@@ -43,7 +43,7 @@ def test_what_has_changed_meanwhile_is_said_to_be_skipped(
     monkeypatch.setitem(OPERATIONS, "quarantine", overtaken)
     done = run("operate", "quarantine", "proxy", *(row.pk for row in rows), *words_of("quarantine"))
     left = f"{2 - changed} skipped: already out of service, or no longer there."
-    assert done.out.endswith(f"{rows[1]}\n{said}")
+    assert done.out.endswith(f"{rows[1]}  -\n{said}")
     assert left in done.err
     assert done.code == (0 if changed else 1)
 

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, models
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
-from resourcepool.hints.process import _expected
+from resourcepool.hints import _expected
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import AbstractResource, Pool, Proxy, Ticket

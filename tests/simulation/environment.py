@@ -15,9 +15,7 @@ from resourcepool import hints
 from resourcepool.db import background, dialect
 from resourcepool.db.dialect import ErrorKind
 from resourcepool.db.dialect.sqlite import SQLite
-from resourcepool.db.threads.daemon import Daemon
-from resourcepool.db.threads.wakeup import SignalSafeEvent, Wakeup
-from resourcepool.hints import process as expected
+from resourcepool.db.threads import Daemon, SignalSafeEvent, Wakeup
 from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
@@ -48,11 +46,11 @@ def install() -> None:
     SignalSafeEvent.wait = _rung_in_time  # type: ignore[method-assign]
     Wakeup._receive = _heard_in_time(Wakeup._receive)  # type: ignore[method-assign]
     pacing._lines, poll._pollers, turn.USED_BATCH = _lines, _pollers, USED_BATCH  # type: ignore[assignment]
-    assignment._returned_at, expected._expected = _returned_at, _expected  # type: ignore[assignment]
+    assignment._returned_at, hints._expected = _returned_at, _expected  # type: ignore[assignment]
     turn.Turns._notice = _if_heard(turn.Turns._notice)  # type: ignore[method-assign]
     hints.address = lambda: schedule.now_running().current.process.name
-    expected.is_enabled = hints.is_enabled = lambda: schedule.now_running().habits.hinted
-    expected.send, expected.listen = _send_hint, lambda *_: None
+    hints.is_enabled = lambda: schedule.now_running().habits.hinted
+    hints.send, hints.listen = _send_hint, lambda *_: None
     background.start = _start
     Daemon.ensure_started = lambda _: None  # type: ignore[method-assign]  # the schedule does their work
     shutdown.at_exit = lambda *_: None
@@ -138,7 +136,7 @@ def _send_hint(address: str, _per_second: float = 0.0) -> None:
     for process in {actor.process.name: actor.process for actor in running.actors}.values():
         if process.name == address and not process.is_dead:
             process.swap_in()
-            expected.wake_all()
+            hints.wake_all()
     running.current.process.swap_in()
 
 

@@ -80,10 +80,15 @@ FURTHER = (
         "state.is_in_doubt = True",
         "state.is_in_doubt = False",
     ),
-    Mutation("a lease is trusted during its release", TERMS, "or self.is_ending or", "or False or"),
+    Mutation(
+        "a lease is trusted during its release",
+        "leases/lease.py",
+        "or state.is_ending or",
+        "or False or",
+    ),
     Mutation(
         "the keeper's trust counts from the reply",
-        "leases/renewal.py",
+        "leases/keeper.py",
         "        grant.trust.confirm(sent_at)\n    return complete",
         "        grant.trust.confirm(monotonic())\n    return complete",
     ),

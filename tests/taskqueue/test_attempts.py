@@ -53,7 +53,6 @@ def test_of_several_tasks_parameters_are_read_only_when_they_begin() -> None:
     several = attempts.first_tasks("default", "oracle", (), 2)
     assert [one.params for one in several] == ["", ""]
     assert [json.loads(one.params)["key"] for one in attempts.with_params("default", several)] == ["a", "b"]
-    assert [one.params for one in attempts.first_tasks("default", "oracle", (), 2, only_due=True)] == []
     assert json.loads(head().params)["key"] == "a"
 
 

@@ -1,6 +1,5 @@
 """Handlers that leave something behind: it is their task's failure, and nothing of it reaches the next task."""
 
-import os
 from typing import Any
 
 from django.db import connection, transaction
@@ -79,13 +78,3 @@ def test_a_generator_is_not_a_result() -> None:
         yield
 
     assert _runs_after(yields) == "the handler did not run: it returned a generator"
-
-
-def test_a_child_that_a_handler_forks_ends_with_the_handler() -> None:
-    def fork(_: Any) -> int:
-        if (child := os.fork()) == 0:
-            raise SystemExit
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-    assert _runs_after(fork) == "done"
-    assert task("a").outcome == "0"

@@ -11,7 +11,7 @@ from resourcepool.taskqueue import Consumer, handler, submit
 from resourcepool.taskqueue.stream_worker import StreamWorker
 from tests.app.rows import steal
 from tests.eventually import InBackground, eventually
-from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
+from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream
 
 
 class Dying:
@@ -112,27 +112,6 @@ def test_an_error_of_the_consumer_itself_never_frees_its_stream_while_a_task_run
         assert dying.said() == "ZeroDivisionError, while 1 handler ran"
     finally:
         gate.may_end.set()
-
-
-class Unspeakable(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
-
-
-def test_an_error_whose_text_cannot_be_read_is_an_error_like_any_other() -> None:
-    stream(on_failure="skip")
-
-    @handler("fail")
-    def fail(_: Any) -> None:
-        raise Unspeakable
-
-    handler("note")(lambda _: None)
-    submit("oracle", "fail", key="a")
-    submit("oracle", "note", key="b")
-    with consuming():
-        finished(2)
-    assert states() == {"a": "skipped", "b": "done"}
-    assert task("a").outcome.startswith("Unspeakable")
 
 
 def test_parameters_that_cannot_be_read_are_a_failure_of_their_task_alone() -> None:

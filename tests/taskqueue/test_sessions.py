@@ -4,14 +4,14 @@ import socket
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 from django.utils import timezone, translation
 
 from resourcepool.models import Stream
 from resourcepool.taskqueue import handler, submit
 from tests.aliases import alias
 from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
-from tests.taskqueue.sessions import asked, end, end_all, keep_them, session
+from tests.taskqueue.sessions import end, end_all, keep_them, session
 
 on_servers = pytest.mark.only("mysql", "postgresql")
 used: list[int] = []
@@ -29,7 +29,7 @@ def use(one: Any) -> None:
 
 @on_servers
 def test_a_session_that_ends_between_two_tasks_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_them(monkeypatch, None)
+    keep_them(monkeypatch, None, is_checked=True)
     stream(retries=0, max_crashes=1)
     handler("use")(use)
     with consuming():
@@ -155,42 +155,3 @@ def test_language_and_time_zone_of_one_task_do_not_reach_the_next() -> None:
     with consuming():
         finished(2)
     assert seen == [(translation.get_language(), timezone.get_current_timezone_name())] * 2
-
-
-@pytest.mark.parametrize("is_written", [False, True])
-def test_a_transaction_that_a_handler_left_open_by_sql_is_rolled_back_and_its_task_has_failed(
-    is_written: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keep_them(monkeypatch, None)
-    stream(retries=0, on_failure="skip")
-    handler("note")(lambda _: Stream.objects.update(retry_delay=5))
-
-    @handler("leave")
-    def leave(_: Any) -> None:
-        asked(connection, "BEGIN")
-        if is_written:
-            Stream.objects.update(lock_delay=99)
-
-    submit("oracle", "leave", key="a")
-    submit("oracle", "note", key="b")
-    with consuming():
-        finished(2)
-    assert states() == {"a": "skipped", "b": "done"}
-    assert task("a").outcome == "the handler left a transaction open on 'default'; it was rolled back"
-    assert (Stream.objects.get().lock_delay, Stream.objects.get().retry_delay) == (0, 5)
-
-
-@pytest.mark.parametrize("by", ["COMMIT", "ROLLBACK"])
-def test_a_transaction_that_a_handler_has_ended_by_sql_is_its_own_affair(by: str) -> None:
-    stream(retries=0, on_failure="skip")
-
-    @handler("end")
-    def write(_: Any) -> None:
-        asked(connection, "BEGIN")
-        Stream.objects.update(retry_delay=5)
-        asked(connection, by)
-
-    submit("oracle", "end", key="a")
-    with consuming():
-        finished(1)
-    assert (states(), Stream.objects.get().retry_delay) == ({"a": "done"}, 5 if by == "COMMIT" else 10)

@@ -1,12 +1,9 @@
-"""A task of a type that its consumer has no handler for is left to a consumer that has one, as timers are."""
+"""A task of a type that its consumer has no handler for stays in its place."""
 
-import pytest
-
-from resourcepool.models import Stream, Task
+from resourcepool.models import Task
 from resourcepool.status.work.streams import streams
-from resourcepool.taskqueue import Consumer, NewTask, handler, stream_worker, submit, submit_many
+from resourcepool.taskqueue import NewTask, handler, submit, submit_many
 from tests.eventually import eventually
-from tests.spawned import Spawner
 from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
 
 WHY = "no handler for type 'new' in the consumer's process"
@@ -40,9 +37,7 @@ def test_why_it_stands_still_is_said() -> None:
     assert f"task a waits for a consumer with a handler for its type: {WHY}" in list(found.reasons())
 
 
-@pytest.mark.parametrize("most_waits", [stream_worker.MAX_WAITING_LANES, 10])
-def test_other_lanes_go_on_however_many_wait(most_waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_worker, "MAX_WAITING_LANES", most_waits)
+def test_other_lanes_go_on_however_many_wait() -> None:
     stream(lanes=2)
     handler("note")(lambda _: None)
     submit_many("oracle", [NewTask("new", key=f"new {n}", lane=f"lane {n}") for n in range(60)])
@@ -52,43 +47,3 @@ def test_other_lanes_go_on_however_many_wait(most_waits: int, monkeypatch: pytes
         finished(20)
     done = set(Task.objects.exclude(finished_at=None).values_list("key", flat=True))
     assert done == {f"other {n}" for n in range(20)}
-
-
-def old() -> None:
-    handler("note")(lambda _: None)
-    Consumer("oracle").run()
-
-
-def only(kind: str) -> None:
-    """Run tasks of one type only; resign for another type again and again."""
-    stream_worker.RESIGN_INTERVAL = 0.1
-    handler(kind)(lambda one: print("ran", one.key, flush=True))
-    Consumer("oracle").run()
-
-
-def test_two_consumers_that_each_know_one_type_do_all_by_turns(spawn: Spawner) -> None:
-    stream()
-    for number in range(6):
-        submit("oracle", ("x", "y")[number % 2], key=str(number))
-    for kind in "xy":
-        spawn(only, kind)
-    finished(6)
-    assert set(states().values()) == {"done"}
-
-
-def new() -> None:
-    handler("note")(lambda _: None)
-    handler("new")(lambda one: print("ran", one.key, flush=True))
-    Consumer("oracle").run()
-
-
-def test_a_standby_of_a_newer_version_gets_the_lead_and_runs_it(spawn: Spawner) -> None:
-    stream()
-    spawn(old)
-    eventually(lambda: Stream.objects.get().elected_term, WITHIN)
-    later = spawn(new)
-    eventually(lambda: streams("oracle")[0].standbys, WITHIN)
-    submit("oracle", "new", key="a")
-    later.line("ran a")
-    finished(1)
-    assert (states(), task("a").failures) == ({"a": "done"}, 0)

@@ -9,6 +9,7 @@ from resourcepool.status.work.streams import streams
 from resourcepool.taskqueue import handler, submit
 from tests.eventually import eventually
 from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream
+from tests.taskqueue.test_stream_worker import leads, run_once
 
 WRONG: list[dict[str, Any]] = [
     {"lanes": 0},
@@ -45,23 +46,17 @@ def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
     assert streams("oracle")[0].explanation == ""
 
 
-def test_a_leader_goes_on_with_the_settings_that_were_right(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.stream_worker.POLICY_MAX_AGE", 0.1)
-    stream(on_failure="skip")
-    handler("note")(lambda _: False)
-    with consuming() as consumer:
-        eventually(lambda: consumer.term, WITHIN)
-        first = consumer.term
-        submit("oracle", "note", key="a")
-        finished(1)
-        Stream.objects.update(on_failure="x", lanes=0)
-        eventually(lambda: "the former ones stay in effect" in caplog.text, WITHIN)
-        submit("oracle", "note", key="b")
-        finished(2)
-        assert consumer.term is first
-    assert states() == {"a": "skipped", "b": "skipped"}
+def test_a_leader_goes_on_with_the_settings_that_were_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.taskqueue.stream_worker.POLICY_MAX_AGE", 0)
+    worker = leads(lanes=2)
+    run_once(worker)
+    Stream.objects.update(on_failure="x", lanes=0)
+    run_once(worker)
+    assert worker._policy is not None
+    assert (worker._policy.lanes, worker._policy.on_failure) == (2, "block")
+    Stream.objects.update(on_failure="skip", lanes=3)
+    run_once(worker)
+    assert (worker._policy.lanes, worker._policy.on_failure) == (3, "skip")
 
 
 def test_a_task_with_values_past_validation_fails_in_a_sentence() -> None:

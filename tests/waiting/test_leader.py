@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from resourcepool import hints
-from resourcepool.db.threads.sync_async import run_sync
+from resourcepool.db.sync_async import run_sync
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
-from resourcepool.hints import process as expected
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire
 from resourcepool.waiting.poll import poller_on
@@ -42,7 +41,7 @@ class TestASingleWaiter:
     def test_looks_once_more_after_a_wakeup_without_a_reason(self, looks: Looks) -> None:
         held = hold(new(Proxy))
         one = waiting()
-        expected.wake_all()
+        hints.wake_all()
         eventually(lambda: looks.by)
         assert in_line() == ["me"]
         held.release()

@@ -154,7 +154,6 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
 
 
 def _since_heartbeat(server: Any) -> float:
-    """Return the seconds since its last heartbeat."""
     seconds: float = server.ttl - server.micros_left / 1_000_000
     return max(0.0, seconds)
 

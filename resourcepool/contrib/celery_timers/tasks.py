@@ -14,15 +14,15 @@ from django.db.models import Q
 
 from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.db.transactions import short_transaction
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.hints.broker import CONNECT_TIMEOUT, broker_connection, broker_named
 from resourcepool.leases.statements import NOW
 from resourcepool.leases.terms import default_holder
-from resourcepool.taskqueue.in_hand import InHand, close_leaked_connections, run_in_context, store
 from resourcepool.taskqueue.policy import Result
+from resourcepool.taskqueue.running_task import close_leaked_connections
 from resourcepool.taskqueue.timers import claims, handlers
 from resourcepool.taskqueue.timers.claims import Change, ClaimedTimer
 from resourcepool.taskqueue.timers.due_timers import MIN_PAUSE, DueTimer, DueTimers, read_rules
@@ -30,7 +30,7 @@ from resourcepool.taskqueue.timers.handlers import RunningTimer
 from resourcepool.taskqueue.timers.models import RESEND_AFTER, Timer
 from resourcepool.taskqueue.timers.nodes import Node, Rule, may_handle, node_labels, node_version
 from resourcepool.taskqueue.timers.runner import MAX_AHEAD, TimerRunner, refuse_transaction
-from resourcepool.taskqueue.worker_loop import Worker
+from resourcepool.taskqueue.worker_loop import InHand, Worker, run_in_context, store
 from resourcepool.tasks import EXPECTED, run_job
 
 logger = logging.getLogger(__name__)

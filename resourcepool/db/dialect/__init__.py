@@ -10,11 +10,15 @@ from resourcepool.db.dialect.connections import (
     close_quietly,
     discard,
     drop_inherited_connections,
+    error_kind,
     limit_lock_waits,
+    of,
     private_connection,
     redirect_to_devnull,
+    refuses_text,
     remember_own_session,
     shutdown_socket,
+    supports,
 )
 from resourcepool.db.dialect.expressions import (
     DbLater,
@@ -37,7 +41,6 @@ from resourcepool.db.dialect.statement import (
     run,
     run_for_number,
 )
-from resourcepool.db.dialect.supported import error_kind, of, refuses_text, supports, violates
 
 __all__ = ["Begins", "DbLater", "DbMicros", "DbNow", "Dialect", "ErrorKind", "FenceField", "KeyField"]
 __all__ += ["MicrosUntil", "NullInOrder", "RowUpdate", "all_rows", "aware", "cached_per_database"]
@@ -51,5 +54,4 @@ __all__ += [
     "run_for_number",
     "shutdown_socket",
     "supports",
-    "violates",
 ]

@@ -159,10 +159,6 @@ class Dialect:
         """Whether a query inside an open transaction sees later commits of others."""
         return True  # on SQLite a transaction that has read cannot write after another's commit
 
-    def has_transaction(self, connection: BaseDatabaseWrapper) -> bool:
-        """Whether this session has an open transaction, also one begun by SQL, which Django does not see."""
-        raise NotImplementedError
-
     def key_after_insert(self, cursor: Any) -> int:
         """Return the primary key of the row just inserted."""
         return int(cursor.lastrowid)

@@ -10,7 +10,7 @@ from django.db.models import expressions
 from django.utils import timezone
 
 from resourcepool.db.dialect.base import micros
-from resourcepool.db.dialect.supported import of
+from resourcepool.db.dialect.connections import of
 
 
 class DbNow(expressions.Func):
@@ -101,7 +101,8 @@ def in_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> da
 def from_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> datetime.datetime:
     """Return a datetime read from a column, with a time zone."""
     if timezone.is_naive(moment):
-        moment = moment.replace(tzinfo=_zone_of_columns(connection))
+        is_project_time = connection.features.supports_timezones
+        moment = moment.replace(tzinfo=timezone.get_default_timezone() if is_project_time else datetime.UTC)
     return moment.astimezone(datetime.UTC)
 
 
@@ -113,7 +114,3 @@ def aware(moment: datetime.datetime) -> datetime.datetime:
 def for_project(moment: datetime.datetime) -> datetime.datetime:
     """Return an aware datetime in the project's form: without USE_TZ naive, in TIME_ZONE."""
     return moment if settings.USE_TZ else timezone.make_naive(moment)
-
-
-def _zone_of_columns(connection: BaseDatabaseWrapper) -> datetime.tzinfo:
-    return timezone.get_default_timezone() if connection.features.supports_timezones else datetime.UTC

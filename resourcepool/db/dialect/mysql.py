@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from django.db import DatabaseError, DataError, InterfaceError
+from django.db import DataError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.db.dialect.base import Dialect, ErrorKind, RowUpdate, unlisted
@@ -129,17 +129,6 @@ class MySQL(Dialect):
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         return getattr(connection, "isolation_level", None) == "read committed"
-
-    def has_transaction(self, connection: BaseDatabaseWrapper) -> bool:
-        # MySQL has no such function, but refuses to change an open transaction; otherwise this has no effect.
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION READ WRITE")
-        except DatabaseError as error:
-            if error.args[:1] != (IN_TRANSACTION,):
-                raise
-            return True
-        return False
 
     def fence_after_update(self, cursor: Any) -> int | None:
         # LAST_INSERT_ID keeps its old value if no row matched, so the row count comes first.

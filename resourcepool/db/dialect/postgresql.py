@@ -108,9 +108,6 @@ class PostgreSQL(Dialect):
         read = f"SELECT {columns}, {self.indexed_now} FROM JSON_POPULATE_RECORDSET(NULL::{table}, CAST(%s AS json))"  # noqa: S608 (quoted)
         return f"INSERT INTO {table} ({columns}, {at}) {read}", [values]
 
-    def has_transaction(self, connection: Any) -> bool:
-        return int(connection.connection.info.transaction_status) not in (IDLE, UNKNOWN)
-
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         chosen = getattr(connection, "isolation_level", None)
         return getattr(chosen, "name", "READ_COMMITTED") == "READ_COMMITTED"

@@ -1,7 +1,5 @@
 """SQLite."""
 
-from typing import Any
-
 from resourcepool.db.dialect.base import Dialect, ErrorKind, unlisted
 
 
@@ -17,9 +15,6 @@ class SQLite(Dialect):
     micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
     lock_options = {"timeout": 2}
     exists_is_slow = False
-
-    def has_transaction(self, connection: Any) -> bool:
-        return bool(connection.connection.in_transaction)
 
     def error_kind(self, error: Exception) -> ErrorKind | None:
         message = str(error)

@@ -11,9 +11,8 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import setting
-from resourcepool.db.dialect.connections import close_quietly
+from resourcepool.db.dialect.connections import close_quietly, of
 from resourcepool.db.dialect.driver import Reply, is_plain, send
-from resourcepool.db.dialect.supported import of
 
 Args = TypeVarTuple("Args")
 Made = TypeVar("Made")

@@ -7,7 +7,7 @@ from django.db import connections, router
 
 from resourcepool import options
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.sync_async import for_asyncio
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.locks.channels.models import (

@@ -12,8 +12,7 @@ from resourcepool.db.dialect import DbNow, FenceField, KeyField
 from resourcepool.db.dialect.fields import seconds, whole
 from resourcepool.db.dialect.statement import ANY_ROW, Where
 from resourcepool.events import sentence_for
-from resourcepool.leases.models import AbstractLease, LeaseQuerySet
-from resourcepool.leases.table import table_of
+from resourcepool.leases.models import AbstractLease, LeaseQuerySet, table_of
 from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.options import DAY

@@ -10,7 +10,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.db.open_transaction import refuse_open_transaction
 from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.db.rows import insert_unless_exists
-from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.db.transactions import short_transaction
 from resourcepool.exceptions import AcquireTimeout

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from resourcepool import options
 from resourcepool.clock import monotonic
-from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import (

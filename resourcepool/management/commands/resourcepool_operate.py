@@ -1,22 +1,32 @@
 """``manage.py resourcepool_operate``: runs the operations of the admin."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import connections
 
+from resourcepool.db.retry import retrying
 from resourcepool.management import arguments
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import more_rows_note, one_line
+from resourcepool.management.layout import Column, more_rows_note, one_line, or_dash, table
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.operation import Applied, described
-from resourcepool.resources.registry import resource_model, select_resources
+from resourcepool.resources.registry import select_resources
+from resourcepool.status.resources.holders import leases_among
+from resourcepool.status.snapshots import read_each
 from resourcepool.translation import gettext as _, gettext_lazy
+
+COLUMNS = (
+    Column(gettext_lazy("id"), lambda row: row.pk),
+    Column(gettext_lazy("resource"), str),
+    Column(gettext_lazy("holder"), lambda row: or_dash(row.holder)),
+)
 
 
 class Command(OperatorCommand):
-    """Runs an operation on resources of one pool: by id, by tag and field, or on all."""
+    """Runs an operation on resources: by id, by tag and field, by holder or host, or on all."""
 
     about = gettext_lazy("Runs an operation of the admin on resources, under the same name.")
     example = (
@@ -27,86 +37,96 @@ class Command(OperatorCommand):
 
     def arguments(self) -> list[Argument]:
         titles = "; ".join(f"{name}: {operation.title}" for name, operation in OPERATIONS.items())
-        operation = arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation")
         return [
-            operation,
+            arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation"),
             *self.resources(),
             *arguments.operation_arguments(OPERATIONS.values()),
             *arguments.change_arguments(),
         ]
 
     def resources(self) -> list[Argument]:
-        """Return the arguments that select resources."""
         return [
-            arg("pool", _("the pool (app.Model, or Model)")),
+            arg("pool", _("only this pool (app.Model, or Model); required with ids"), nargs="?"),
             arg("id", _("primary keys of resources"), nargs="*"),
             *arguments.selection_arguments(),
+            arg("--holder", _("only leases of exactly this holder"), default=""),
+            arg("--host", _("only leases of processes on this host"), default=""),
             flag("--all", _("the whole pool; asks for confirmation")),
         ]
 
     def run(self, **options: Any) -> None:
-        operation, dry_run = self.operation(options), options["dry_run"]
-        (model,) = arguments.pool_models(options["pool"])
-        criteria = arguments.criteria(model, options["tag"], options["where"])
-        if bool(options["id"] or criteria) == options["all"]:
-            raise CommandError(_("select resources by ids, --tag or --where; or use --all alone"))
-        rows, answered = (
-            select_resources(model, options["id"], criteria),
-            arguments.field_values(operation, options),
-        )
-        by_id, changeable = bool(options["id"]), self.changeable(operation, rows)
-        targets = operation.targets(changeable, by_id=by_id)
-        total = targets.count()
-        listed = [{"id": row.pk, "name": str(row)} for row in targets.order_by("pk")[: options["limit"]]]
-        if not options["json"]:
-            lines = [f"{one_line(row['id'])}  {one_line(row['name'])}" for row in listed]
-            self.show(listed, [*lines, *more_rows_note(len(lines), total)])
-        if total and options["all"] and not dry_run:
-            self.confirm(_("Change all %s?") % f"{total:,}", yes=options["yes"])
-        parts = [] if dry_run else [changeable]
-        applied = operation.apply(parts, answered, actor=actor(), found=total, by_id=by_id).or_raise()
-        if total and not options["json"]:
-            names = [one_line(row["name"]) for row in listed]
-            for text in self.summary(applied, model, names, dry_run=dry_run):
-                self.stdout.write(text)
-        if applied.changed and applied.skipped:
-            self.note(applied.skipped_message)
-        result = {"dry_run": dry_run, "found": total, "changed": applied.changed}
-        result |= self.after_change(model, rows, options)
-        if options["json"]:
-            self.show({**result, "resources": listed}, [])
-        if not total and not rows.exists():
-            raise CommandError(_("nothing to do: no such resource"))
-        self.check_result(operation, rows, result)
+        operation, by_id = self.operation(options), bool(options["id"])
+        answers, chosen = arguments.field_values(operation, options), _chosen(operation, options)
+        targets = {model: operation.targets(rows, by_id=by_id) for model, rows in chosen.items()}
+        counts = read_each(targets, lambda model: retrying(connections[model.pool.using], targets[model].count))
+        found, limit, dry_run = sum(counts.values()), options["limit"], options["dry_run"]
+        listed = [row for model in counts for row in targets[model].order_by("pk")[:limit]][:limit]
+        if listed and not self.as_json:
+            self.show(listed, [table(listed, COLUMNS), *more_rows_note(len(listed), found)])
+        if found and options["all"] and not dry_run:
+            self.confirm(_("Change all %s?") % f"{found:,}", yes=options["yes"])
+        applied = {
+            model: operation.apply(
+                [] if dry_run else [chosen[model]], answers, actor=actor(), found=count, by_id=by_id
+            ).or_raise(even_if_locked=False)
+            for model, count in counts.items()
+        }
+        if not self.as_json:
+            self._show_result(applied, listed, dry_run=dry_run)
+        result = {"dry_run": dry_run, "found": found, "changed": sum(one.changed for one in applied.values())}
+        result |= self.after_change(chosen, options)
+        rows = [{"id": row.pk, "name": str(row), "holder": row.holder} for row in listed]
+        if self.as_json:
+            self.show({**result, "resources": rows}, [])
+        for one in applied.values():
+            one.or_raise()
+        self.check_result(operation, chosen, result)
 
     def operation(self, options: dict[str, Any]) -> Operation:
         """Return the operation; refuses wrong combinations of options."""
-        operation, model = OPERATIONS[options["operation"]], resource_model(options["pool"])
-        if not operation.is_for(model):
-            names = {"pool": model._meta.label, "operation": operation.name}
-            raise CommandError(_("%(pool)s does not support %(operation)s") % names)
+        operation = OPERATIONS[options["operation"]]
         for field in arguments.fields_of(OPERATIONS.values()):
             if options[field.name] and field.name not in {own.name for own in operation.fields}:
                 names = {"option": field.option, "operation": operation.name}
                 raise CommandError(_("%(option)s cannot be combined with %(operation)s") % names)
         return operation
 
-    def changeable(self, operation: Operation, rows: Any) -> Any:
-        """Return the selected ``rows`` that this command may change."""
-        return rows
+    def _show_result(self, applied: Mapping[Any, Applied], listed: Sequence[Any], *, dry_run: bool) -> None:
+        for model, result in applied.items():
+            names = [one_line(row) for row in listed if type(row) is model]
+            texts = result.done_messages(model, names)
+            if dry_run and result.found:
+                texts = [_("Would change %s.") % described(model, result.found, names)]
+            for text in texts:
+                self.stdout.write(text)
+            if result.changed and result.skipped:
+                self.note(result.skipped_message)
 
-    def summary(self, applied: Applied, model: Any, names: Sequence[str], *, dry_run: bool) -> list[str]:
-        """Return the messages about the changed rows, or about those that a dry run found."""
-        if dry_run:
-            return [_("Would change %s.") % described(model, applied.found, names)]
-        return applied.done_messages(model, names)
-
-    def after_change(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Hook after the change; return additions to the JSON object."""
+    def after_change(self, chosen: Mapping[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
+        """Hook after the change; return additions to the JSON object. ``chosen``: {model: the selected rows}."""
         return {}
 
-    def check_result(self, operation: Operation, rows: Any, result: dict[str, Any]) -> None:
+    def check_result(self, operation: Operation, chosen: Mapping[Any, Any], result: dict[str, Any]) -> None:
         """Raise CommandError if nothing was changed."""
-        if not result["found"] or not (result["changed"] or result["dry_run"]):
-            skipped = result["found"] or rows.count()
-            raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": skipped}))
+        if result["changed"] or (result["found"] and result["dry_run"]):
+            return
+        if not (count := result["found"] or sum(rows.count() for rows in chosen.values())):
+            raise CommandError(_("nothing to do: no such resource"))
+        raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": count}))
+
+
+def _chosen(operation: Operation, options: dict[str, Any]) -> dict[Any, Any]:
+    """Return {model: the selected rows}; raises CommandError without a selection, or with one and --all."""
+    ids, holder, host = options["id"], options["holder"], options["host"]
+    if bool(ids or options["tag"] or options["where"] or holder or host) == options["all"]:
+        text = _("select resources by ids, --tag, --where, --holder or --host; or use --all alone")
+        raise CommandError(text)
+    chosen, models = {}, arguments.pool_models(options["pool"])
+    for model in models:
+        if operation.is_for(model):
+            rows = select_resources(model, ids, arguments.criteria(model, options["tag"], options["where"]))
+            chosen[model] = leases_among(rows, holder, host) if holder or host else rows
+    if not chosen:
+        names = {"pool": ", ".join(model._meta.label for model in models), "operation": operation.name}
+        raise CommandError(_("%(pool)s does not support %(operation)s") % names)
+    return chosen

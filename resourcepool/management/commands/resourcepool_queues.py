@@ -41,10 +41,10 @@ from resourcepool.queues.models import MAX_NAME, MAX_WEIGHT, Queue, QueueGroup, 
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import expand_ids, find_queue_group, using_of_queues
-from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.forecast import forecast
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
 from resourcepool.status.queues.queues import moves, queues_named, queues_of
+from resourcepool.status.queues.system import queue_alarms
 from resourcepool.status.snapshots import as_data
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resourcepool.events import localized
-from resourcepool.history.leaks import open_leaks
+from resourcepool.history.models import open_leaks
 from resourcepool.management import arguments, subcommands
 from resourcepool.management.arguments import Argument, arg, flag, limit_argument
 from resourcepool.management.base import OperatorCommand

@@ -14,8 +14,7 @@ from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.db.background import own_connections
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.daemon import Daemon
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Daemon, Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import (
     BadOption,

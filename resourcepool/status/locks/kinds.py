@@ -36,7 +36,6 @@ class LockKind(StrEnum):
 
     @property
     def model(self) -> Any:
-        """The model of its rows."""
         return MODELS[self]
 
     @property
@@ -50,7 +49,6 @@ class LockKind(StrEnum):
         return self not in NOTIFYING
 
     def called(self, name: str) -> str:
-        """Return kind and name, for people."""
         return lock_label(self.value, name)
 
     def page_key(self, name: str) -> str:
@@ -112,7 +110,6 @@ def kind_and_name(pool: str) -> tuple[LockKind, str]:
 
 
 def kind_of(text: str) -> LockKind:
-    """Return the kind for its text; raises BadOption."""
     try:
         return LockKind(text)
     except ValueError:

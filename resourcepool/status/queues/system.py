@@ -1,27 +1,210 @@
-"""The states of queue groups and their servers; their gauges, and where their alarms link to."""
+"""Queue groups as a system: the states of groups and servers, gauges, alarms, and where these link to."""
 
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
-from resourcepool.status.alarm import ABOUT_QUEUES, AlarmKind
+from resourcepool.queues.planning.changes import takeover_after
+from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import PAUSED, WORKING, Badge, Level
-from resourcepool.status.queues.alarms import is_stalled, queue_alarms
-from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_groups
+from resourcepool.status.queues.problems import NORMAL_CHANGES
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.system import QUEUES, RowList, System, gauge
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.status.times import duration
+from resourcepool.text import printable
+from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
-LATE_HEARTBEATS = 2  # without a heartbeat for this many intervals, a server is late
+IDLE_HEARTBEATS = 10  # a server may have no queue, or ask for no work, for this long
+LATE_HEARTBEATS = 2  # intervals without a heartbeat, or until other servers act on overdue changes
 
-NO_SERVER = Badge(Level.BAD, "no_server", _("no server"))
-HANGS = Badge(Level.BAD, "hangs", _("hangs"))
-SERVER_HANGS = Badge(Level.BAD, "server_hangs", _("a server hangs"))
-UNOWNED = Badge(Level.BAD, "unowned", _("queues without a server"))
-NO_QUEUES = Badge(Level.IDLE, "no_queues", _("no queues"))
-PRESUMED_DEAD = Badge(Level.BAD, "presumed_dead", _("presumed dead"))
-LATE = Badge(Level.WARN, "late", _("up, late"))
-DRAINING_LATE = Badge(Level.WARN, "draining_late", _("draining, late"))
-DRAINING = Badge(Level.WARN, "draining", _("draining"))
-UP = Badge(Level.OK, "up", _("up"))
+
+def queue_alarms(queue_groups: Iterable[QueueGroupStatus]) -> Iterator[Alarm]:
+    for status in queue_groups:
+        yield from _unowned(status)
+        yield from _stalled(status)
+        yield from _overdue_drains(status)
+        yield from stuck_drains(status)
+        yield from _flapping(status)
+        yield from _idle_servers(status)
+        yield from _too_many_servers(status)
+
+
+def _unowned(status: QueueGroupStatus) -> Iterator[Alarm]:
+    limit = status.judge_dead_after + LATE_HEARTBEATS * status.heartbeat_every
+    if not status.unowned or status.unowned_for is None or status.unowned_for <= limit:
+        return
+    if status.alive:
+        text = ngettext(
+            "servers are running, but %(count)d queue has been unowned for %(ago)s. Queue %(example)s: %(why)s. See"
+            " %(command)s.",
+            "servers are running, but %(count)d queues have been unowned for up to %(ago)s. For example, queue"
+            " %(example)s: %(why)s. See %(command)s.",
+            status.unowned,
+        )
+    else:
+        text = ngettext(
+            "no server is running; %(count)d queue has been unowned for %(ago)s. Start a server.",
+            "no server is running; %(count)d queues have been unowned for up to %(ago)s. Start a server.",
+            status.unowned,
+        )
+    values = {"example": printable(status.unowned_one or "?"), "why": status.unowned_why or "?"}
+    yield _alarm(
+        AlarmKind.UNOWNED, status, text, count=status.unowned, ago=duration(status.unowned_for), **values
+    )
+
+
+def _stalled(status: QueueGroupStatus) -> Iterator[Alarm]:
+    stalled = [
+        server
+        for server in status.alive
+        if is_stalled(status, server.queues, server.last_activity, server.in_hand)
+    ]
+    worst = max(stalled, key=lambda server: server.last_activity or 0.0, default=None)
+    if worst is None:
+        return
+    if worst.in_hand:
+        text = ngettext(
+            "server %(server)s has started no work for %(ago)s (allowed: %(within)s) and has %(count)d queue in hand:"
+            " its work hangs or takes too long. Its heartbeat continues, so no other server takes over; restart it.",
+            "server %(server)s has started no work for %(ago)s (allowed: %(within)s) and has %(count)d queues in hand:"
+            " its work hangs or takes too long. Its heartbeat continues, so no other server takes over; restart it.",
+            worst.in_hand,
+        )
+    else:
+        text = ngettext(
+            "server %(server)s has %(count)d queue, but its code has not asked for work for %(ago)s: the code has ended"
+            " or hangs. Its heartbeat continues, so no other server takes over; restart it.",
+            "server %(server)s has %(count)d queues, but its code has not asked for work for %(ago)s: the code has"
+            " ended or hangs. Its heartbeat continues, so no other server takes over; restart it.",
+            worst.queues,
+        )
+    limit = _stalled_after(status, worst.in_hand)
+    spans = {"ago": duration(worst.last_activity or 0.0), "within": duration(limit)}
+    values = {"server": printable(worst), "count": worst.in_hand or worst.queues, **spans}
+    yield _alarm(AlarmKind.STALLED, status, text, about_row(Server, worst.pk), **values)
+
+
+def is_stalled(
+    queue_group: QueueGroupStatus | QueueGroup, queues: int, last_activity: float | None, in_hand: int
+) -> bool:
+    """Return whether the work of a living server hangs; for the arguments see ``ServerStatus``."""
+    if queue_group.is_paused or not queues or last_activity is None:
+        return False
+    return last_activity > _stalled_after(queue_group, in_hand)
+
+
+def _stalled_after(queue_group: QueueGroupStatus | QueueGroup, in_hand: int) -> float:
+    """Return how long a server may begin no work; with work in hand, at least the hand-over timeout."""
+    idle = IDLE_HEARTBEATS * queue_group.heartbeat_every
+    return max(idle, queue_group.handover_timeout) if in_hand else idle
+
+
+def _overdue_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
+    worst = max(status.alive, key=lambda server: _late_by(server, status), default=None)
+    if worst is None or _late_by(worst, status) <= LATE_HEARTBEATS * status.heartbeat_every:
+        return
+    text = ngettext(
+        "server %(server)s must hand over %(count)d queue, requested %(ago)s ago (allowed: %(within)s): its work hangs,"
+        " or a transaction keeps the row locked. If that does not end, stop the process.",
+        "server %(server)s must hand over %(count)d queues, requested up to %(ago)s ago (allowed: %(within)s): its work"
+        " hangs, or a transaction keeps the rows locked. If that does not end, stop the process.",
+        worst.asked_for,
+    )
+    limit = takeover_after(status.handover_timeout, worst.ttl)
+    spans = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
+    values = {"server": printable(worst), "count": worst.asked_for, **spans}
+    yield _alarm(AlarmKind.DRAIN_OVERDUE, status, text, about_row(Server, worst.pk), **values)
+
+
+def stuck_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
+    """Yield the alarm that queues stay with draining servers; operators also see it as the answer to a drain."""
+    if (stuck := status.stuck) is None:
+        return
+    text = ngettext(
+        "%(count)d queue stays on a draining server: queue %(queue)s on %(server)s: %(why)s. Start a server that may"
+        " have it, or end the drain.",
+        "%(count)d queues stay on draining servers, for example queue %(queue)s on %(server)s: %(why)s. Start a server"
+        " that may have them, or end the drain.",
+        stuck.count,
+    )
+    values = {"queue": printable(stuck.queue), "server": printable(stuck.server), "why": stuck.why}
+    yield _alarm(AlarmKind.DRAIN_STUCK, status, text, count=stuck.count, **values)
+
+
+def _late_by(server: ServerStatus, status: QueueGroupStatus) -> float:
+    return (server.longest_asked or 0.0) - takeover_after(status.handover_timeout, server.ttl)
+
+
+def _flapping(status: QueueGroupStatus) -> Iterator[Alarm]:
+    if (flapping := status.flapping) is None:
+        return
+    text = ngettext(
+        "%(count)d queue changed its server more than %(normal)d times within 10 minutes: queue %(worst)s (%(changes)d"
+        " times). Servers crash, restart or are drained repeatedly; %(command)s shows the reason for each move.",
+        "%(count)d queues changed their server more than %(normal)d times within 10 minutes, most often queue %(worst)s"
+        " (%(changes)d times). Servers crash, restart or are drained repeatedly; %(command)s shows the reason for each"
+        " move.",
+        flapping.queues,
+    )
+    values = {"worst": printable(flapping.worst), "changes": flapping.changes, "normal": NORMAL_CHANGES}
+    yield _alarm(AlarmKind.FLAPPING, status, text, count=flapping.queues, **values)
+
+
+def _idle_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
+    limit = IDLE_HEARTBEATS * status.heartbeat_every
+    idle = [server for server in _sharing(status) if server.idle is not None and server.idle > limit]
+    if not idle:
+        return
+    worst = max(idle, key=lambda server: server.idle or 0.0)
+    text = ngettext(
+        "%(count)d server has had no queue for more than 10 heartbeats: %(server)s, for %(ago)s. There are too few"
+        " queues, or other servers do not hand theirs over; see %(command)s.",
+        "%(count)d servers have had no queue for more than 10 heartbeats, for example %(server)s, for %(ago)s. There"
+        " are too few queues, or other servers do not hand theirs over; see %(command)s.",
+        len(idle),
+    )
+    values = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
+    yield _alarm(AlarmKind.IDLE_SERVER, status, text, about_row(Server, worst.pk), count=len(idle), **values)
+
+
+def _too_many_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
+    servers, queues = len(_sharing(status)), status.queues - status.retiring
+    if servers > queues:
+        text = _(
+            "%(servers)d servers for %(queues)d queues: some servers have none. Add queues, or stop servers."
+        )
+        yield _alarm(AlarmKind.TOO_MANY_SERVERS, status, text, servers=servers, queues=queues)
+
+
+def _sharing(status: QueueGroupStatus) -> list[ServerStatus]:
+    return [server for server in status.alive if not server.is_draining]
+
+
+def _alarm(
+    kind: AlarmKind,
+    status: QueueGroupStatus,
+    text: str,
+    row: Mapping[str, str] = MappingProxyType({}),
+    /,
+    **values: object,
+) -> Alarm:
+    name = printable(status.name)
+    command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
+    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **values}, **row)
+
+
+NO_SERVER = Badge(Level.BAD, "no_server", gettext_lazy("no server"))
+HANGS = Badge(Level.BAD, "hangs", gettext_lazy("hangs"))
+SERVER_HANGS = Badge(Level.BAD, "server_hangs", gettext_lazy("a server hangs"))
+UNOWNED = Badge(Level.BAD, "unowned", gettext_lazy("queues without a server"))
+NO_QUEUES = Badge(Level.IDLE, "no_queues", gettext_lazy("no queues"))
+PRESUMED_DEAD = Badge(Level.BAD, "presumed_dead", gettext_lazy("presumed dead"))
+LATE = Badge(Level.WARN, "late", gettext_lazy("up, late"))
+DRAINING_LATE = Badge(Level.WARN, "draining_late", gettext_lazy("draining, late"))
+DRAINING = Badge(Level.WARN, "draining", gettext_lazy("draining"))
+UP = Badge(Level.OK, "up", gettext_lazy("up"))
 
 
 def badge_of_server(group: QueueGroupStatus | QueueGroup, server: Any) -> Badge:
@@ -37,7 +220,6 @@ def badge_of_server(group: QueueGroupStatus | QueueGroup, server: Any) -> Badge:
 
 
 def queue_group_badge(group: QueueGroupStatus) -> Badge:
-    """Return the state of a queue group."""
     states = (
         (group.is_paused, PAUSED),
         (not group.queues, NO_QUEUES),

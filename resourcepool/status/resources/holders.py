@@ -10,16 +10,14 @@ from django.db import connections, router
 from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
 from django.db.models.functions import Cast, Concat, Substr
 
-from resourcepool.db.lock_holders import Locked, lockers
 from resourcepool.db.retry import retrying
 from resourcepool.history.models import Event
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import EventKind
-from resourcepool.status.snapshots import Until, fetch_all, read_each
+from resourcepool.status.snapshots import Until, read_each
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 
-MAX_LOCK_CHECKS = 100  # expired leases whose rows are checked for locks
 DEFAULT_HOLDER = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # host/pid/thread/number
 OVERDUE_AFTER = 1.5  # renewal intervals
 ROUNDING = 0.1  # seconds
@@ -104,27 +102,17 @@ def active_leases(
 
 def leased_rows(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
     """Return the resources of the leases that ``active_leases`` lists."""
-    rows = ResourceQuerySet(model=model, using=model.pool.using).held()
-    return _of(rows, holder, host, pks)
+    rows, keys = ResourceQuerySet(model=model, using=model.pool.using), list(pks)
+    return leases_among(rows.filter(pk__in=keys) if keys else rows, holder, host)
 
 
-def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> list[Locked]:
-    """Return the most recently expired leases whose rows are still locked; arguments as for ``leased_rows``.
-
-    Usually the holder is inside ``guard``; the row cannot be leased before that transaction ends.
-    """
-    rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
-    last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)
-    return lockers(model.pool.using, model, fetch_all(last[:MAX_LOCK_CHECKS]))
-
-
-def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> ResourceQuerySet:
+def leases_among(rows: ResourceQuerySet, holder: str, host: str) -> ResourceQuerySet:
+    """Return those of ``rows`` that are leased, by this holder and on this host unless they are ""."""
+    rows = rows.held()
     if holder:
         rows = rows.filter(holder=holder)
     if host:
         rows = on_host(rows, host)
-    if keys := list(pks):
-        rows = rows.filter(pk__in=keys)
     return rows
 
 
@@ -142,7 +130,6 @@ def on_host(rows: Any, host: str) -> Any:
 
 
 def shares_history_database(model: Any) -> bool:
-    """Whether the pool of ``model`` and the history are in one database."""
     return bool(router.db_for_read(Event) == model.pool.using)
 
 

@@ -99,7 +99,6 @@ class TopicStatus(ReasonsMixin):
 
     @property
     def badge(self) -> Badge:
-        """See ``ReasonsMixin``."""
         states = (
             (self.is_paused, PAUSED),
             (self.first and not self.nodes, NO_NODE),
@@ -111,7 +110,6 @@ class TopicStatus(ReasonsMixin):
         return next((badge for applies, badge in states if applies), IDLE)
 
     def reasons(self) -> Iterator[str]:
-        """See ``ReasonsMixin``."""
         if self.first is None:
             return
         if self.is_paused:

@@ -10,19 +10,18 @@ from django.db import connections, router
 from resourcepool import hints, options
 from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
 from resourcepool.options import Seconds
-from resourcepool.taskqueue.in_hand import InHand, store
 from resourcepool.taskqueue.policy import GIVEN_BACK, Result
 from resourcepool.taskqueue.timers import claims, handlers
 from resourcepool.taskqueue.timers.due_timers import MIN_PAUSE, DueTimer, DueTimers
 from resourcepool.taskqueue.timers.handlers import RunningTimer
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node, node_labels, node_version, version_of
-from resourcepool.taskqueue.worker_loop import GRACE, Runner, Worker, exit_process
+from resourcepool.taskqueue.worker_loop import GRACE, InHand, Runner, Worker, exit_process, store
 
 THREADS, MAX_THREADS = 4, 256
 LATE_RATE = 100.0  # timers per second

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from resourcepool.db.dialect.statement import ANY_ROW
-from resourcepool.history.leaks import open_leaks
+from resourcepool.history.models import open_leaks
 from resourcepool.leases import free_rows
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow

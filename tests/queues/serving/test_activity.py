@@ -12,8 +12,8 @@ from resourcepool.queues import HeldQueue, QueueServer
 from resourcepool.queues.serving.held_queue import WorkSlot
 from resourcepool.queues.serving.membership import Membership
 from resourcepool.status.alarm import AlarmKind
-from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.queue_groups import ServerStatus, queue_group
+from resourcepool.status.queues.system import queue_alarms
 from tests.committed import Clock, Statement
 from tests.eventually import InBackground, eventually
 from tests.queues.conftest import Serve

@@ -36,7 +36,6 @@ def test_two_threads_that_wait_for_each_other_are_found_until_one_gives_up() -> 
     enough.set()
     for one in work:
         one.result()
-    assert found.is_certain
     assert {link.waits_for for link in found.links} == {"a", "b"}
     assert {link.who.split("/")[1] for link in found.links} == {str(os.getpid())}
     assert (status.held, status.holders[0].holder in {link.holder for link in found.links}) == (1, False)

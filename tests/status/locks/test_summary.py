@@ -108,15 +108,6 @@ def test_two_kinds_of_one_name_are_two_alarms() -> None:
     }
 
 
-def test_a_circle_that_may_end_by_itself_is_no_alarm() -> None:
-    lock("orders", A)
-    permits("semaphore", "licence", [B, C])
-    waits("semaphore", "licence", A, waited=100)
-    waits("lock", "orders", B, waited=100)
-    assert len(summary().cycles) == 1
-    assert list(lock_alarms(summary(), 3_600)) == []
-
-
 def test_a_wait_longer_than_the_limit_is_an_alarm_that_names_the_holder() -> None:
     lock("orders", A)
     waits("lock", "orders", B, waited=7_200)

@@ -11,9 +11,9 @@ from resourcepool.events import sentence_for
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import QueueServer
 from resourcepool.status.alarms import AlarmKind, alarms
-from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.problems import Flapping, Stuck
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
+from resourcepool.status.queues.system import queue_alarms
 from tests.eventually import eventually
 
 SETTINGS: dict[str, Any] = {
@@ -144,11 +144,6 @@ def test_a_queue_group_is_in_trouble_when(status: QueueGroupStatus, expected: li
 )
 def test_it_says_what_to_do_next(status: QueueGroupStatus, text: str) -> None:
     assert [str(alarm) for alarm in queue_alarms([status])] == [text]
-
-
-def test_names_do_not_speak_to_the_terminal() -> None:
-    (alarm,) = queue_alarms([stands(server(idle=99, name="\x1b[31mred"), name="\x1b]0;owned\x07")])
-    assert str(alarm).isprintable()
 
 
 def test_queues_without_a_server_are_severe() -> None:

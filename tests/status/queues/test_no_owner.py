@@ -59,10 +59,6 @@ def test_a_pin_is_named_where_there_is_a_server_for_it(candidates: list[Possible
     assert why_no_owner({}, candidates, "A") == said
 
 
-def test_labels_do_not_speak_to_the_terminal() -> None:
-    assert why_no_owner({"\x1b[31m": "\x07"}, [PossibleOwner({})]).isprintable()
-
-
 def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
     queues = [QueueSnapshot(pk, f"q{pk}", labels=MARS) for pk in range(1, 9)]
     queues += [

@@ -6,9 +6,9 @@ import pytest
 
 from resourcepool.models import QueueGroup
 from resourcepool.queues import administration
-from resourcepool.status.queues.alarms import stuck_drains
 from resourcepool.status.queues.problems import Stuck
 from resourcepool.status.queues.queue_groups import queue_group
+from resourcepool.status.queues.system import stuck_drains
 from tests.committed import Statement
 from tests.queues.members import NAME, create_queue_group, expire, foreign_server, replan
 

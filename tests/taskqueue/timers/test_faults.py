@@ -107,8 +107,6 @@ def bad_node(kind: str) -> None:
         if kind == "leaves a transaction open":
             transaction.atomic().__enter__()
             Topic.objects.create(name="not to be")
-        if kind == "forks" and os.fork() == 0:
-            return  # the child runs on where its parent does
 
     @timers.on("marker")
     def note(one: Any) -> None:
@@ -132,7 +130,7 @@ def test_one_that_ends_its_process_is_set_aside_after_a_few(spawn: Spawner) -> N
 
 @pytest.mark.parametrize(
     ("kind", "state"),
-    [("raises SystemExit", "dead"), ("leaves a transaction open", "dead"), ("forks", "done")],
+    [("raises SystemExit", "dead"), ("leaves a transaction open", "dead")],
 )
 def test_a_handler_that_misbehaves_ends_its_own_timer_and_no_other(
     kind: str, state: str, spawn: Spawner

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from tests.eventually import at_once, eventually
 from tests.interruptions import FILES, at_each_line
 

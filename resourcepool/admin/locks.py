@@ -1,31 +1,49 @@
-"""Admin pages of locks, semaphores and read-write locks: a row per name, a page with holders and waiters."""
+"""Admin pages of locks, semaphores, read-write locks, conditions and barriers: a list of names, a page for each."""
 
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_permission_codename
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import router
 from django.db.models import BooleanField, Exists, F, OuterRef, Value
 from django.db.models.functions import Concat, Substr
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.text import capfirst
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import lines
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
-from resourcepool.dashboard.access import can_view
+from resourcepool.dashboard.links import Links, can_view
+from resourcepool.exceptions import BadOption
 from resourcepool.history.models import Event
-from resourcepool.locks.models import NUMBER_MARK, Lock as LockRow, RWLockPermit, SemaphorePermit
+from resourcepool.locks.models import (
+    NUMBER_MARK,
+    Barrier,
+    ConditionWaiter,
+    Lock as LockRow,
+    RWLockPermit,
+    SemaphorePermit,
+)
 from resourcepool.locks.registry import parse_holder
 from resourcepool.operations import Operation
-from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER, holding_names
+from resourcepool.operations.locks import REMOVE_BARRIER, RESIZE, REVOKE, REVOKE_HOLDER, holding_names
 from resourcepool.operations.operation import by_name
 from resourcepool.status.locks.cycles import KINDS, cycles, lock_badge, short_holder
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.locks.lock_status import MAX_HOLDERS, LockStatus, lock_named, status_of
-from resourcepool.status.locks.summary import before_text, held_by, past_text
+from resourcepool.status.locks.lock_status import (
+    BARRIER_ROW,
+    MAX_HOLDERS,
+    LockStatus,
+    Page,
+    lock_named,
+    locks,
+    status_of,
+)
+from resourcepool.status.locks.summary import held_by, lock_facts, past_text
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 from resourcepool.waiting.models import Ticket, pool_name
@@ -51,7 +69,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 
     kind: ClassVar[LockKind]
     list_display = ("name", "status_badge", "held_by", "waiting", "highest_fence")
-    fields: ClassVar[Any] = ("name", "status_badge", "holders", "line", "wait_cycles", "highest_fence")
+    fields: ClassVar[Any] = ("name",)
     list_filter = (StatusFilter,)
     search_fields = ("name__begins",)
     search_help_text = _("Start of the name (case-sensitive).")
@@ -118,6 +136,12 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
         row.status = next(iter(lock_named(row.name, self.kind)), LockStatus(self.kind, row.name))
         self._note_cycles([row])
 
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Add its state, all holders, waiters and deadlocks."""
+        context = super().page_context(request, row)
+        facts = [("fact", *fact) for fact in lock_facts(row.status, row.cycles)]
+        return context | {"state": self.status_badge(row), "facts": facts}
+
     def _note_cycles(self, rows: Any) -> None:
         """Set ``cycles`` on each row: its wait cycles, if the user may see them."""
         wait_cycles = cycles() if any(row.sees_all_kinds and row.status.waiters for row in rows) else []
@@ -150,35 +174,6 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
         first = ngettext("for %s", "the first for %s", one.waiters)
         return lines(count, first % duration(one.longest_wait))
 
-    @admin.display(description=_("holders"))
-    def holders(self, row: Any) -> str:
-        text = gettext("%(holder)s: fence %(fence)d, expires in %(left)s unless renewed")
-        if self.kind.has_permits:
-            text = gettext("%(holder)s: %(permits)d, fence %(fence)d, expires in %(left)s unless renewed")
-        partial, held = gettext("%(holder)s: holds %(permits)d, waiting for more"), gettext("held for %s")
-        texts = []
-        for one in row.status.holders:
-            shown = (partial if one.is_waiting else text) % {**asdict(one), "left": duration(one.expires_in)}
-            texts.append(shown if one.held is None else f"{shown}, {held % duration(one.held)}")
-        return lines("", *texts) if texts else gettext("not held")
-
-    @admin.display(description=_("held before by"))
-    def held_before(self, row: Any) -> str:
-        return before_text(row.status) or gettext("not in the history")
-
-    @admin.display(description=_("waiters in order"))
-    def line(self, row: Any) -> str:
-        text = gettext("%(holder)s: waiting for %(waited)s")
-        if self.kind.has_permits:
-            text = gettext("%(holder)s: needs %(permits)d, waiting for %(waited)s")
-        texts = [text % {**asdict(one), "waited": duration(one.waited)} for one in row.status.line]
-        return lines("", *texts) if texts else gettext("no waiters")
-
-    @admin.display(description=_("wait cycles"))
-    def wait_cycles(self, row: Any) -> str:
-        texts = [gettext("deadlock: %s") % one.said if one.is_certain else one.said for one in row.cycles]
-        return lines("", *texts) if texts else gettext("none")
-
     @admin.display(description=_("fence"))
     def highest_fence(self, row: Any) -> Any:
         return row.status.fence
@@ -187,7 +182,6 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 @admin.register(LockRow)
 class LockAdmin(NamedAdmin):
     kind = LockKind.LOCK
-    fields = (*NamedAdmin.fields[:3], "held_before", *NamedAdmin.fields[3:])
 
 
 @admin.register(SemaphorePermit)
@@ -199,3 +193,80 @@ class SemaphoreAdmin(NamedAdmin):
 @admin.register(RWLockPermit)
 class RWLockAdmin(NamedAdmin):
     kind = LockKind.RWLOCK
+
+
+QUERY = {"q", "after"}
+
+
+class WaitedNameAdmin(ReadOnlyAdmin):
+    """A list of names and a page for each, found by name instead of by primary key."""
+
+    actions = ()
+    kind: ClassVar[LockKind]
+    list_template, page_template = "resourcepool/admin/conditions.html", "resourcepool/admin/condition.html"
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        self._check(request)
+        if unknown := set(request.GET) - QUERY:
+            raise SuspiciousOperation(
+                f"unknown parameters: {sorted(unknown)}"
+            )  # answered by 400, as in other lists
+        prefix = request.GET.get("q", "").strip()
+        try:
+            after = request.GET.get("after", "")
+            page = locks(kind=self.kind, prefix=prefix, after=after, limit=self.list_per_page)
+        except BadOption:
+            page = Page([], "")
+        links = Links(self.admin_site, request)
+        rows = [(one, links.change_page(self.model, one.name)) for one in page.locks]
+        context = {"rows": rows, "prefix": prefix, "after": page.after, "kind": self.kind}
+        return self.render_page(request, self.list_template, self._title, **context)
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        self._check(request)
+        statuses = lock_named(unquote(object_id or ""), self.kind)
+        if not statuses:
+            raise Http404
+        (one,) = statuses
+        context = {**self.buttons_for(request, one), "badge": lock_badge(one), "facts": lock_facts(one)}
+        return self.render_page(request, self.page_template, one.called, **context)
+
+    def buttons_for(self, request: HttpRequest, one: LockStatus) -> dict[str, Any]:
+        """Return what the template needs for the buttons of operations."""
+        return {}
+
+    @property
+    def _title(self) -> str:
+        return str(capfirst(self.opts.verbose_name_plural))
+
+    def _check(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
+
+@admin.register(ConditionWaiter)
+class ConditionAdmin(WaitedNameAdmin):
+    kind = LockKind.CONDITION
+
+
+@admin.register(Barrier)
+class BarrierAdmin(WaitedNameAdmin, OperationsAdminMixin):
+    kind = LockKind.BARRIER
+    operations = by_name(REMOVE_BARRIER)
+
+    def buttons_for(self, request: HttpRequest, one: LockStatus) -> dict[str, Any]:
+        row = self.get_object(request, Barrier.own_key(one.name))
+        return self.page_context(request, row) if row else {}
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the barriers, without the rows of their notified waiters."""
+        return super().get_queryset(request).filter(BARRIER_ROW)
+
+    def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
+        """Redirect to the list afterwards, because a removed barrier has no page."""
+        return super().operate_view(request, object_id, name, back=self.page_url("changelist"))
+
+    def display_name(self, row: Any) -> str:
+        return self.kind.called(row.name)

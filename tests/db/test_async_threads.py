@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from asgiref.sync import ThreadSensitiveContext, async_to_sync
 
-from resourcepool.db.threads import sync_async as async_threads
-from resourcepool.db.threads.sync_async import in_thread
+from resourcepool.db import sync_async as async_threads
+from resourcepool.db.sync_async import in_thread
 from tests.eventually import eventually
 from tests.resources.busy_thread import occupied, soon
 
@@ -188,7 +188,5 @@ def test_a_failure_that_nobody_hears_of_is_noted(caplog: pytest.LogCaptureFixtur
 
     with caplog.at_level(logging.INFO):
         asyncio.run(main())
-    assert [(one.name, one.levelname) for one in caplog.records] == [
-        ("resourcepool.db.threads.sync_async", "INFO")
-    ]
+    assert [(one.name, one.levelname) for one in caplog.records] == [("resourcepool.db.sync_async", "INFO")]
     assert "a call that no task waits for failed" in caplog.text

@@ -1,8 +1,7 @@
 """An event works after a signal handler interrupted it."""
 
 from resourcepool.clock import monotonic
-from resourcepool.db.threads.outcome import Outcome
-from resourcepool.db.threads.wakeup import SignalSafeEvent, Wakeup
+from resourcepool.db.threads import Outcome, SignalSafeEvent, Wakeup
 from tests.eventually import InBackground
 from tests.interruptions import FILES, at_each_line
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from resourcepool.db.threads import wakeup as async_wakeup
-from resourcepool.db.threads.wakeup import periodic_wakeup
+from resourcepool.db import threads as async_wakeup
+from resourcepool.db.threads import periodic_wakeup
 from tests.eventually import InBackground
 from tests.resources.busy_thread import soon
 

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from asgiref.sync import sync_to_async
 from django.utils.asyncio import async_unsafe
 
-from resourcepool.db.threads.wakeup import SignalSafeEvent
+from resourcepool.db.threads import SignalSafeEvent
 
 Result = TypeVar("Result")
 Params = ParamSpec("Params")
@@ -103,11 +103,6 @@ def for_asyncio(
     return twin
 
 
-def run_soon(call: Callable[..., None], *args: Any) -> None:
-    """Run ``call`` in that thread, before later calls, without waiting for it."""
-    _start(partial(call, *args)).add_done_callback(_log_failure)
-
-
 def _start(job: Callable[[], None]) -> _UncancellableTask:
     # The job reaches the thread before the calling task can be cancelled, because tasks take turns.
     task = _UncancellableTask(_in_djangos_thread(job), loop=asyncio.get_running_loop())
@@ -152,8 +147,8 @@ class Mode:
 
     def soon(self, do: Callable[..., None], *args: Any) -> None:
         """Make a blocking call without waiting for it in a task, which therefore cannot be cancelled meanwhile."""
-        if self._is_async:
-            run_soon(do, *args)
+        if self._is_async:  # in that thread, before later calls
+            _start(partial(do, *args)).add_done_callback(_log_failure)
         else:
             do(*args)
 
