@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dashboard.containers import CellDescriber, resource_squares
+from resourcepool.dashboard.containers import describe, resource_squares
 from resourcepool.resources.state import State
 from resourcepool.status.resources.grid import Cell
 
@@ -17,7 +17,7 @@ from resourcepool.status.resources.grid import Cell
     ],
 )
 def test_a_square_describes_its_resource(cell: Cell, text: str) -> None:
-    assert CellDescriber().text(cell) == text
+    assert describe(cell) == text
 
 
 def test_a_square_links_to_the_page_of_its_resource() -> None:
