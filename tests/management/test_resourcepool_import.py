@@ -2,9 +2,6 @@
 
 import io
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +11,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from resourcepool.history.recorder import recorder
 from resourcepool.management.commands import resourcepool_import as command
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Proxy
 from resourcepool.resources import import_plan
-from resourcepool.signals import EventKind
-from tests.management.command_runner import manage
-from tests.spawned import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -54,16 +47,6 @@ def test_the_end_says_what_was_done(run: Run) -> None:
     assert run("a.example:80") == "Imported 1 proxy: 0 new, 0 changed, 1 unchanged, 0 retired.\n"
     assert run("a.example:80", "--sync") == "Imported 1 proxy: 0 new, 0 changed, 1 unchanged, 1 retired.\n"
     assert run.err == ""
-
-
-@pytest.mark.usefixtures("history")
-def test_the_history_says_who_retired_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SUDO_USER", "alice")
-    run("a.example:80\nb.example:80")
-    run("a.example:80", "--sync")
-    recorder.flush()
-    (event,) = Event.objects.filter(what=EventKind.DRAINED)
-    assert event.actor.startswith("alice@")
 
 
 def test_the_end_says_what_else_to_know(run: Run) -> None:
@@ -208,30 +191,3 @@ def test_ctrl_c_after_the_import_says_that_it_was_imported(run: Run, monkeypatch
     with pytest.raises(CommandError, match="interrupted; the import is complete"):
         run("a.example:80")
     assert Proxy.objects.exists()
-
-
-def test_as_a_program_it_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        manage("resourcepool_import", str(tmp_path / "none"))
-    assert ended.value.code == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == f"CommandError: {tmp_path / 'none'}: cannot be read: No such file or directory\n"
-
-
-def test_as_a_program_it_ends_with_130_after_ctrl_c() -> None:
-    program = [sys.executable, str(ROOT / "manage.py"), "resourcepool_import"]
-    with subprocess.Popen(
-        [*program, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
-    ) as waiting:
-        assert waiting.stdin
-        assert waiting.stderr
-        waiting.stdin.write(
-            "# a line that is waited for\n" * 50_000
-        )  # more than a pipe holds: by then it reads
-        waiting.stdin.flush()
-        waiting.send_signal(signal.SIGINT)
-        *progress, last = waiting.stderr.read().splitlines()
-        assert last == "CommandError: interrupted; nothing was imported"
-        assert all(line.startswith("read ") for line in progress)
-    assert waiting.returncode == 130

@@ -34,13 +34,6 @@ class TestStatements:
             lease.release()
         return len(acquire), len(release)
 
-    def test_sticky_takes_one_and_one(self) -> None:
-        assert self.count(strategy="sticky") == (1, 1)
-
-    @pytest.mark.parametrize("strategy", ["spread", "random"])
-    def test_the_others_take_two_and_one(self, strategy: str) -> None:
-        assert self.count(strategy=strategy) == (2, 1)
-
     def test_what_was_free_a_moment_ago_is_claimed_without_a_look(self, process_clock: Clock) -> None:
         process_clock.stop()
         assert [self.count() for _ in range(6)] == [(2, 1), *[(1, 1)] * 4, (2, 1)], "each of the five once"

@@ -147,7 +147,8 @@ def _holder_text(one: LockHolder) -> str:
     if one.is_waiting:
         text = _("%(holder)s: holds %(permits)d, waiting for more")
     shown = text % {**asdict(one), "left": duration(one.expires_in)}
-    return shown if one.held is None else f"{shown}, {_('held for %s') % duration(one.held)}"
+    held = "" if one.held is None else _("held for %s") % duration(one.held)
+    return ", ".join(filter(None, (shown, held)))
 
 
 def _about(kind: LockKind, name: str) -> str:
