@@ -15,7 +15,7 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden, ResourcePoolError, RowLocked
 from resourcepool.labels import join_names
 from resourcepool.resources.queryset import MAX_DURATION
-from resourcepool.resources.state import State, Status
+from resourcepool.resources.state import MAX_REASON, State, Status
 from resourcepool.translation import gettext, gettext_lazy, gettext_noop as _
 
 MAX_ROWS = 10_000  # more events at once would overflow the history
@@ -79,6 +79,13 @@ class DurationField:
 
 
 Field = TextField | DurationField
+
+REASON = TextField(
+    name="reason",
+    label=gettext_lazy("Reason"),
+    max_length=MAX_REASON,
+    help=gettext_lazy("One line, kept in the history. Everyone who may see this list can read it."),
+)
 
 
 @dataclass(kw_only=True)
