@@ -21,8 +21,8 @@ from resourcepool.events import sentence_for
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.history.models import ENDS, MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
-from resourcepool.labels import host_name
 from resourcepool.signals import EventKind, RowEvent, is_recorded
+from resourcepool.text import host_name
 
 Grant = tuple[str, str, int]  # pool, row, fence
 
