@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Self
 
-from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -58,8 +57,8 @@ class OwnConnections:
         self.turn = turn
         self._made: dict[str, BaseDatabaseWrapper] = {}
         for alias in connections:
-            # If its driver is missing, whoever uses it gets this error.
-            with contextlib.suppress(ImproperlyConfigured):
+            # A missing driver is an error for those who use the database, not for the leases on others.
+            with contextlib.suppress(Exception):
                 self._made[alias] = dialect.private_connection(alias)
 
     @property
