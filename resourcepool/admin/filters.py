@@ -189,10 +189,6 @@ class PeriodFilter(admin.ListFilter):
         return [message % {"text": text} for text in wrong]
 
 
-def _of_kind(events: Any, what: str) -> Any:
-    return events.acquisitions() if what == EventKind.ACQUIRED else events.filter(what=what)
-
-
 # Labels of events whose lease is the term of a leader.
 ELECTION_LABELS = {EventKind.ACQUIRED: _("elected"), EventKind.RELEASED: _("resigned")}
 KIND_CHOICES = [
@@ -202,7 +198,12 @@ KIND_CHOICES = [
     )
     for what in EventKind
 ]
-WhatFilter = choice_filter("what", _("event"), KIND_CHOICES, _of_kind)
+WhatFilter = choice_filter(
+    "what",
+    _("event"),
+    KIND_CHOICES,
+    lambda rows, what: rows.acquisitions() if what == EventKind.ACQUIRED else rows.filter(what=what),
+)
 WhereFilter = choice_filter(
     "pool",
     _("pool"),

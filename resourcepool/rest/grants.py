@@ -30,7 +30,7 @@ from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.selectors import parse_key
-from resourcepool.rest.limits import Quota
+from resourcepool.rest.limits import HolderName, Quota
 from resourcepool.signals import EventKind, is_recorded
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.waiting.acquire import acquire
@@ -153,6 +153,7 @@ def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quo
 
     Raises:
         AcquireTimeout: no matching row became free in time.
+        BadOption: the same request was sent before with other parameters.
         TooManyLeases: the user has reached the limit.
     """
     before = take_over(source, wanted, which) if "request_id" in data else None
@@ -190,9 +191,10 @@ def take_over(source: Source, wanted: LeaseRequest, which: Mapping[str, Any]) ->
     """
     name, connection = wanted.terms.holder, connections[source.using]
     refuse_open_transaction(connection, is_allowed=wanted.allow_in_transaction)
-    rows = verbs.rows_of(connection, source.model).held().filter(holder=name, **which).order_by("pk")
-    grants = fetch_all(rows.values_list("pk", "fence", "holder")[:MAX_LEASES_OF_REQUEST])
-    for pk, fence, holder in grants:
+    for pk, fence, holder in fetch_all(
+        same_request(connection, source, name).filter(**which)[:MAX_LEASES_OF_REQUEST]
+    ):
+        refuse_other(HolderName.read(holder), HolderName.read(name))
         if holder != name:  # a database may compare without case
             continue
         sent_at = monotonic()
@@ -201,6 +203,21 @@ def take_over(source: Source, wanted: LeaseRequest, which: Mapping[str, Any]) ->
             grant = Grant(pk, before.hand_over(name), name, sent_at)
             return source.handle(source.using, grant, wanted)
     return None
+
+
+def same_request(connection: BaseDatabaseWrapper, source: Source, name: str) -> Any:
+    """Return a superset of the rows held by the user's request in this holder's name, with any parameters."""
+    own: Any = HolderName.read(name)
+    rows = verbs.rows_of(connection, source.model).held().order_by("pk")
+    same = rows.filter(holder__contains=f" #{own.request_id} ~", holder__endswith=own.user)
+    return same.values_list("pk", "fence", "holder")
+
+
+def refuse_other(before: HolderName | None, now: HolderName | None) -> None:
+    """Raise BadOption for a repeated request whose parameters differ from the first one's."""
+    if before and now and before.is_same_request(now) and (names := now.differing(before)):
+        why = f"already used with another {' and another '.join(names)}; use a new id for a new request"
+        raise BadOption("request_id", now.request_id, because=why)
 
 
 def remote(model: Any, grant: Grant, wanted: LeaseRequest) -> Any:

@@ -19,7 +19,7 @@ from resourcepool.rest import serializers
 from resourcepool.rest.grants import Token, detach_and_describe, lease_for, lease_of_token
 from resourcepool.rest.limits import apply_limits, holder_name, quota, user_suffix, wait_slot
 from resourcepool.rest.refusals import caller, pool_named, pool_of, require
-from resourcepool.rest.view import View
+from resourcepool.rest.view import ActionView, View
 from resourcepool.signals import is_recorded
 from resourcepool.status.snapshots import as_data
 
@@ -55,7 +55,7 @@ class Acquire(View):
                 return Response({**detach_and_describe(lease), "resource": resource}, 201)
 
 
-class AcquireLock(View):
+class AcquireLock(ActionView):
     """``POST locks/<name>/acquire``: acquire a lock."""
 
     request_serializer = serializers.AcquireLockRequest

@@ -3,10 +3,13 @@
 import contextlib
 import dataclasses
 import hashlib
+import json
+import re
 import secrets
 import threading
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from django.db import connections
 from rest_framework.request import Request
@@ -26,6 +29,45 @@ MAX_HOLDER = 72
 MAX_REQUEST_ID = 64
 MAX_USER_KEY = 36
 
+COMPARED = ("where", "ttl", "cooldown", "max_hold")  # parameters that must be equal when a request is repeated
+HASH_LENGTH = 3  # characters for each of them; two values collide once in 262,144 times
+
+
+class HolderName(NamedTuple):
+    """The parts of a holder's name over REST.
+
+    Attributes:
+        holder: the ``holder`` of the body, or the user's name.
+        request_id: the ``request_id`` of the body.
+        hashes: of the parameters, see ``hashes_of``.
+        user: the suffix, see ``user_suffix``.
+    """
+
+    holder: str
+    request_id: str
+    hashes: str
+    user: str
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Return the parts of a name that ``holder_name`` made; None if it has no request id."""
+        match = re.fullmatch(
+            rf"([^#]*) #(.+) ~([\w-]{{{HASH_LENGTH * len(COMPARED)}}})( of user .+)", text, re.ASCII
+        )
+        return None if match is None else cls(*match.groups())
+
+    def is_same_request(self, other: "HolderName") -> bool:
+        """Whether both are of the same request of the same user, with any parameters."""
+        return (self.request_id, self.user) == (other.request_id, other.user)
+
+    def differing(self, other: "HolderName") -> list[str]:
+        """Return the names of the parameters whose values differ."""
+        slices = (slice(HASH_LENGTH * number, HASH_LENGTH * (number + 1)) for number in range(len(COMPARED)))
+        names = [
+            name for name, part in zip(COMPARED, slices, strict=True) if self.hashes[part] != other.hashes[part]
+        ]
+        return [*(["holder"] if self.holder != other.holder else []), *names]
+
 
 def holder_name(request: Request, data: Mapping[str, Any], *, is_one_of_many: bool) -> str:
     """Return the holder's name for a body: with its ``request_id``, or with a number if it has no ``holder``.
@@ -41,7 +83,7 @@ def holder_name(request: Request, data: Mapping[str, Any], *, is_one_of_many: bo
         raise BadOption("holder", holder, because="# is reserved for request ids: use request_id")
     if "request_id" in data:
         request_id = options.text("request_id", data["request_id"], most=MAX_REQUEST_ID)
-        return f"{holder} #{request_id}{user_suffix(request)}"
+        return f"{holder} #{request_id} ~{hashes_of(data)}{user_suffix(request)}"
     number = f" #{secrets.token_hex(4)}" if is_one_of_many or "holder" not in data else ""
     return f"{holder}{number}{user_suffix(request)}"
 
@@ -50,6 +92,16 @@ def user_suffix(request: Request) -> str:
     """Return the suffix of the holder's names of this user, and of no other user."""
     key = str(request.user.pk)
     return f" of user {key if len(key) <= MAX_USER_KEY else hashlib.sha256(key.encode()).hexdigest()[:MAX_USER_KEY]}"
+
+
+def hashes_of(data: Mapping[str, Any]) -> str:
+    """Return a short hash of each of the ``COMPARED`` values, joined."""
+    return "".join(_hash(data.get(name)) for name in COMPARED)
+
+
+def _hash(value: Any) -> str:
+    text = re.sub(r"(\d)\.0(?=[,\]}]|$)", r"\1", json.dumps(value, sort_keys=True))  # 60.0 is 60
+    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()[:HASH_LENGTH]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +198,7 @@ def wait_slot(request: Request, wanted: LeaseRequest) -> Iterator[LeaseRequest]:
     Raises:
         TooManyWait: instead of the AcquireTimeout of a request without its timeout.
     """
-    most = max_waits(request)
+    most = rest_waits() if has_threads(request) else 0
     with wait_slots.take(most if wanted.timeout else 0) as has_slot:
         try:
             yield wanted if has_slot else dataclasses.replace(wanted, timeout=0.0)
@@ -161,11 +213,6 @@ def wait_slot(request: Request, wanted: LeaseRequest) -> Iterator[LeaseRequest]:
             raise TooManyWait(
                 f"{error}. No more requests can wait in this process of the web server: {why}"
             ) from None
-
-
-def max_waits(request: Request) -> int:
-    """Return how many requests may wait here; none in a process with a single thread."""
-    return rest_waits() if has_threads(request) else 0
 
 
 def has_threads(request: Request) -> bool:

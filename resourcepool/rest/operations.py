@@ -18,7 +18,7 @@ from resourcepool.rest import serializers
 from resourcepool.rest.leases import selectors_of
 from resourcepool.rest.refusals import as_not_found, caller, pool_of, require
 from resourcepool.rest.serializers import PublishRequest, SubmitRequest, Submitted
-from resourcepool.rest.view import View, body
+from resourcepool.rest.view import ActionView, View, body
 from resourcepool.taskqueue import submit
 from resourcepool.taskqueue.models import Stream
 
@@ -95,7 +95,7 @@ def answered(operation: Operation, data: Mapping[str, Any], *, is_required: bool
         raise error.of(names.get(error.name, error.name)) from None
 
 
-class Submit(View):
+class Submit(ActionView):
     """``POST streams/<name>/submit``: adds a task. With a ``key`` the request is safe to repeat."""
 
     request_serializer = SubmitRequest
@@ -109,7 +109,7 @@ class Submit(View):
         return Response({"key": done.key, "is_new": done.is_new}, 201 if done.is_new else 200)
 
 
-class Publish(View):
+class Publish(ActionView):
     """``POST channels/<name>/publish``: publishes a message and returns its number."""
 
     request_serializer = PublishRequest

@@ -9,16 +9,19 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import InterfaceError, OperationalError, connections, transaction
+from django.db import DataError, InterfaceError, OperationalError, connections, transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
 from django.views.decorators.debug import sensitive_variables
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.schemas.inspectors import ViewInspector
+from rest_framework.settings import api_settings
+from rest_framework.versioning import QueryParameterVersioning
 from rest_framework.views import APIView
 
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden, ResourcePoolError
@@ -85,14 +88,27 @@ def refuse_without_length(request: HttpRequest) -> None:
 
 
 def parameters(request: Request, allowed: Collection[str]) -> dict[str, str]:
-    """Return the query parameters; raises BadOption for one that is not allowed, or has a NUL character."""
-    values: dict[str, str] = request.query_params.dict()
+    """Return the query parameters; raises BadOption for one that is not allowed, or has a NUL character.
+
+    Those of Django REST framework are left out.
+    """
+    sent: dict[str, str] = request.query_params.dict()
+    values = {
+        name: value for name, value in sent.items() if name in allowed or name not in framework_parameters()
+    }
     for name, value in values.items():
         if name not in allowed:
             raise BadOption(name, Hidden(), because=f"unknown parameter; allowed: {listed(allowed)}")
         if NUL in value:
             raise BadOption(name, value, because="it has a NUL character")
     return values
+
+
+def framework_parameters() -> Collection[str]:
+    """Return the query parameters that Django REST framework reads at any URL, by the project's settings."""
+    versioning: Any = api_settings.DEFAULT_VERSIONING_CLASS
+    has_version = versioning is not None and issubclass(versioning, QueryParameterVersioning)
+    return (api_settings.URL_FORMAT_OVERRIDE, *([api_settings.VERSION_PARAM] if has_version else []))
 
 
 def listed(names: Collection[str]) -> str:
@@ -162,6 +178,15 @@ class View(APIView):
                 raise NotFound(name, value, because="names cannot have a NUL character")
         self.parameters = parameters(request, self.query_serializer.names())
 
+    def perform_authentication(self, request: Request) -> None:
+        """Refuse credentials with a NUL character as unknown: PostgreSQL's driver raises an error for them."""
+        try:
+            super().perform_authentication(request)
+        except (ValueError, DataError) as error:
+            if "NUL" not in str(error):
+                raise
+            raise AuthenticationFailed("credentials cannot have a NUL character") from None
+
     def get_responses(self) -> Mapping[int, Any]:
         return self.responses
 
@@ -183,4 +208,17 @@ class View(APIView):
         response = super().handle_exception(exc)
         if isinstance(response.data, dict):  # the project's EXCEPTION_HANDLER may return anything
             response.data = {"error": type(exc).__name__, **response.data}
+        return response
+
+
+class ActionView(View):
+    """An action on something with a name; a GET of the same URL reads the status of a name such as "a/acquire"."""
+
+    read_view: Any = None  # the view for GET
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method not in ("GET", "HEAD"):
+            return super().dispatch(request, *args, **kwargs)
+        action = request.path.rpartition("/")[2]
+        response: HttpResponseBase = self.read_view(request, name=f"{kwargs['name']}/{action}")
         return response

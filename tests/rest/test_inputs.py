@@ -1,5 +1,6 @@
 """Any input gets a response that a program can read, and no lease."""
 
+import base64
 import io
 import json
 from typing import Any
@@ -60,6 +61,31 @@ def test_a_parameter_with_nul_is_refused(root: Caller) -> None:
         for value in ("\0", "a\0b"):
             answer = root.get(address, **{name: value})
             assert answer.status_code == 400, (address, name, answer.content)
+
+
+@pytest.mark.parametrize("name", ["a\0", "\0", "a\0b"])
+def test_a_user_name_with_nul_is_nobodys(db: None, name: str) -> None:
+    nobody = APIClient(SERVER_NAME="localhost", raise_request_exception=False)
+    basic = base64.b64encode(f"{name}:pw".encode()).decode()
+    answer = nobody.get("/api/pools", HTTP_AUTHORIZATION=f"Basic {basic}")
+    assert (answer.status_code, answer.json()["error"]) == (403, "AuthenticationFailed")
+
+
+def test_a_session_key_with_nul_is_nobodys(db: None) -> None:
+    nobody = APIClient(SERVER_NAME="localhost", raise_request_exception=False)
+    nobody.cookies["sessionid"] = "12345678\0"
+    assert nobody.get("/api/pools").status_code == 403
+
+
+def test_what_fails_in_a_projects_own_authentication_is_not_hidden(
+    root: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("deep inside")
+
+    monkeypatch.setattr("rest_framework.authentication.BasicAuthentication.authenticate", fail)
+    with pytest.raises(ValueError, match="deep inside"):
+        APIClient(SERVER_NAME="localhost").get("/api/pools")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.urls import include, path
 from drf_spectacular.generators import SchemaGenerator
-from rest_framework.versioning import NamespaceVersioning, URLPathVersioning
+from rest_framework.settings import api_settings
+from rest_framework.versioning import NamespaceVersioning, QueryParameterVersioning, URLPathVersioning
 from rest_framework.views import APIView
 
 from resourcepool.models import Proxy
@@ -50,6 +51,14 @@ def test_an_address_may_begin_with_parts_of_a_projects_own(root: Caller, project
     assert root.get("shop/x/pools/proxy").json()["label"] == "resourcepool.Proxy"
     root.got("shop/x/pools/proxy/acquire")
     assert root.got("shop/x/locks/nightly/acquire")["id"] == "nightly"
+
+
+def test_a_parameter_of_the_frameworks_own_is_taken(root: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert root.get("pools", format="json").status_code == 200
+    assert root.get("pools", format="xml").status_code == 404
+    assert root.get("pools", version="1").status_code == 400
+    monkeypatch.setattr(api_settings, "DEFAULT_VERSIONING_CLASS", QueryParameterVersioning)
+    assert root.get("pools", version="1").status_code == 200
 
 
 def test_it_is_in_the_schema_of_the_project_and_has_its_own(root: Caller, project: Callable[..., None]) -> None:

@@ -68,6 +68,44 @@ def test_after_its_end_it_is_a_new_request(crawler: Caller) -> None:
     assert crawler.got("pools/proxy/acquire", request_id="r")["fence"] > first["fence"]
 
 
+@pytest.mark.parametrize(
+    ("first", "again", "names"),
+    [
+        ({"where": {"country": "DE"}}, {"where": {"country": "US"}}, ["where"]),
+        ({}, {"where": {"country": "US"}}, ["where"]),
+        ({"ttl": 30}, {"ttl": 31}, ["ttl"]),
+        ({"cooldown": 1}, {}, ["cooldown"]),
+        ({"max_hold": 60}, {"max_hold": 90, "ttl": 20}, ["ttl", "max_hold"]),
+        ({"holder": "a"}, {"holder": "b"}, ["holder"]),
+    ],
+    ids=str,
+)
+def test_sent_again_with_other_parameters_it_is_refused_and_these_are_named(
+    crawler: Caller, first: Any, again: Any, names: list[str]
+) -> None:
+    rows = [new(Proxy, country="DE"), new(Proxy, country="US")]
+    got = crawler.got("pools/proxy/acquire", request_id="r", **first)
+    answer = crawler.post("pools/proxy/acquire", request_id="r", **again)
+    assert (answer.status_code, answer.json()["name"]) == (400, "request_id")
+    for name in ("where", "ttl", "cooldown", "max_hold", "holder"):
+        assert (f"another {name}" in answer.json()["detail"]) == (name in names)
+    assert {row.pk for row in rows if columns(row)["holder"]} == {got["id"]}
+    crawler.got("leases/renew", 200, lease=got["lease"])  # as it was granted
+
+
+def test_a_lock_sent_again_with_other_parameters_is_refused(crawler: Caller) -> None:
+    crawler.got("locks/nightly/acquire", request_id="r", ttl=30)
+    answer = crawler.post("locks/nightly/acquire", request_id="r", ttl=40)
+    assert (answer.status_code, "another ttl" in answer.json()["detail"]) == (400, True)
+
+
+def test_a_number_is_the_same_however_it_is_written(crawler: Caller) -> None:
+    row = new(Proxy)
+    where = {"where": {"port": row.port}, "request_id": "r"}
+    first = crawler.got("pools/proxy/acquire", ttl=60, **where)
+    assert crawler.got("pools/proxy/acquire", ttl=60.0, **where)["id"] == first["id"]
+
+
 def test_how_it_is_waited_for_may_differ(crawler: Caller) -> None:
     several(Proxy, 3)
     first = crawler.got("pools/proxy/acquire", request_id="r", where={}, timeout=5, priority=3)

@@ -141,6 +141,26 @@ def test_what_an_address_names_and_is_not_there_is_not_found(root: Caller, addre
     assert (answer.status_code, answer.json()["error"], answer.json()["name"]) == (404, "NotFound", name)
 
 
+@pytest.mark.parametrize("name", ["a/acquire", "acquire/acquire", "a/acquire/b", "a/acquire/acquire"])
+def test_a_lock_with_the_name_of_an_act_is_taken_and_read(root: Caller, name: str) -> None:
+    root.got(f"locks/{name}/acquire")
+    (found,) = root.get(f"locks/{name}", kind="lock").json()["locks"]
+    assert found["name"] == name
+    assert root.get(f"locks/{name}", nothing="x").json()["name"] == "nothing"
+
+
+def test_a_stream_and_a_channel_with_the_name_of_an_act_are_read(root: Caller) -> None:
+    Stream.objects.create(name="a/submit")
+    root.got("streams/a/submit/submit", type="t")
+    assert root.get("streams/a/submit").json()["name"] == "a/submit"
+    root.got("channels/a/publish/publish", payload=1)
+    assert root.get("channels/a/publish").json()["name"] == "a/publish"
+
+
+def test_who_may_not_view_it_does_not_read_it_at_the_address_of_an_act(call: Any) -> None:
+    assert call("lease_lock").get("locks/a/acquire").status_code == 403
+
+
 def test_a_resource_is_found_by_a_key_with_a_slash(root: Caller) -> None:
     assert root.get("pools/proxy/resources/a/b").json()["name"] == "id"
 

@@ -71,7 +71,7 @@ def test_a_lock_finds_its_holder_and_its_waiters() -> None:
     one = only("orders")
     assert one.title == "Lock orders"
     assert one.sentences[0].startswith("Held by web-1/4711/worker-1; expires in ")
-    assert one.sentences[1].startswith("1 waiter, for ")
+    assert one.sentences[2].startswith("Waiters: 1 waiter, for ")
     assert (one.model, one.key) == (LockRow, "orders")
 
 

@@ -20,15 +20,16 @@ from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.resources.columns import ResourceColumnsMixin
 from resourcepool.admin.resources.import_pages import ImportMixin
-from resourcepool.admin.resources.importers import ProxyImporter
 from resourcepool.admin.resources.operations import DeletionMixin
 from resourcepool.db.dialect import DbNow
 from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.models import leak_events
 from resourcepool.proxies import fields
-from resourcepool.proxies.fields import IDENTITY, BadField
+from resourcepool.proxies.fields import IDENTITY
+from resourcepool.proxies.importer import ProxyImporter
 from resourcepool.proxies.models import Proxy
+from resourcepool.resources.import_file import BadField
 from resourcepool.resources.selectors import parse_tags
 from resourcepool.resources.state import State, Status, Verdict
 from resourcepool.signals import EventKind
@@ -126,8 +127,12 @@ class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, Imp
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Add the answer of ``resourcepool_why``, and the leaks of the lease."""
         more, one = super().page_context(request, row), why.resource(row)
-        facts = [*why.facts(one, _time_left), *((gettext("leak"), leak_text(leak)) for leak in _leaks(one))]
-        return more | {"subtitle": title_of(row), "facts": [("fact", *fact) for fact in facts]}
+        _state, *facts = [
+            *why.facts(one, _time_left),
+            *((gettext("leak"), leak_text(leak)) for leak in _leaks(one)),
+        ]
+        shown = [("fact", *fact) for fact in facts]
+        return more | {"subtitle": title_of(row), "state": self.state(row), "facts": shown}
 
 
 def _time_left(seconds: float) -> str:
