@@ -32,7 +32,7 @@ def grant_key(model: type[Model], pk: Any, fence: int) -> Grant:
     return model._meta.label_lower, storable(pk, MAX_ROW), fence
 
 
-def durations(ended: Mapping[Grant, float], begun: Mapping[Grant, float], using: str) -> dict[Grant, float]:
+def durations(ended: Mapping[Grant, float], begun: dict[Grant, float], using: str) -> dict[Grant, float]:
     """Return {grant: seconds it was held} of grants whose acquisition is in the history, in one query.
 
     Args:
