@@ -57,7 +57,7 @@ class OwnConnections:
         self.turn = turn
         self._made: dict[str, BaseDatabaseWrapper] = {}
         for alias in connections:
-            # A missing driver is an error for those who use the database, not for the leases on others.
+            # A missing driver is an error for users of that database, not for leases on others.
             with contextlib.suppress(Exception):
                 self._made[alias] = dialect.private_connection(alias)
 
