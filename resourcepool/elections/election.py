@@ -26,8 +26,8 @@ from resourcepool.options import Seconds
 from resourcepool.signals import EventKind, is_recorded
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire, acquire_now
-from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket
+from resourcepool.waiting.source import delivered
 
 TTL = 60.0  # seconds
 POLL = 0.5  # seconds

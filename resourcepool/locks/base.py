@@ -30,7 +30,7 @@ FOREVER = -1  # the infinite timeout of ``threading``
 
 
 class Named:
-    """A lock known by its name; the ``Source`` (``waiting.lease``) of its rows.
+    """A lock known by its name; the ``Source`` (``waiting.source``) of its rows.
 
     Args:
         name: one line of 1 to 200 characters; case matters.

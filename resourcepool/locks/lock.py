@@ -20,8 +20,8 @@ from resourcepool.locks.lockable import H, Hold, Lockable, LockLease
 from resourcepool.locks.models import AbstractNamed, Lock as LockRow
 from resourcepool.locks.registry import current_owner, is_of_caller
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket
+from resourcepool.waiting.source import delivered
 
 MAX_CONTENDERS = 10_000
 

@@ -29,7 +29,7 @@ from resourcepool.resources.strategy import LastHeld
 from resourcepool.signals import EventKind
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import Source
+from resourcepool.waiting.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only

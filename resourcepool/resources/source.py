@@ -34,7 +34,7 @@ ROW_COUNTS = (
 
 
 class PoolSource(Generic[M]):
-    """The ``Source`` (``waiting.lease``) of the rows of one model."""
+    """The ``Source`` (``waiting.source``) of the rows of one model."""
 
     _model: type[AbstractLease] | None = None
 

@@ -5,7 +5,6 @@ from typing import Any
 from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import lease
 from resourcepool.waiting.assignment import WaitingTicket
 from tests.app.rows import columns
 from tests.waiting.threads import given
