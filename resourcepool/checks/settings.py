@@ -30,7 +30,7 @@ from resourcepool.hints import choice
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
-from resourcepool.resources.state import QuarantinePolicy
+from resourcepool.resources.state import quarantine_limits
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.taskqueue.abstract import recorded_models
@@ -89,7 +89,7 @@ def _check_quarantine() -> None:
     unknown = setting("QUARANTINE").keys() - DEFAULTS["QUARANTINE"].keys()
     if unknown:
         raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown, key=str), because="only base and cap")
-    QuarantinePolicy.from_settings()
+    quarantine_limits()
 
 
 @sensitive_variables()

@@ -260,7 +260,7 @@ class Election:
         """Create the row if it is missing; return whether it was."""
         return retrying(connection, partial(ensure_row, self.model, connection.alias, self.name))
 
-    # Used by waiting: see ``waiting.lease.Source``
+    # Used by waiting: see ``waiting.source.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)

@@ -95,7 +95,7 @@ class Named:
         terms = Terms(self._ttl, holder, holder_is_unique=True, on_lost=hold._when_lost, is_recorded=recorded)
         return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
 
-    # ``waiting.lease.Source``
+    # ``waiting.source.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grants = self._claim(connection, request)

@@ -166,7 +166,7 @@ class Lock(Named, Reentrant[Hold]):
             if (kept.model, kept.using, kept.pk) == self.key and is_of_caller(kept.holder):
                 kept._release_quietly()
 
-    # ``waiting.lease.Source``
+    # ``waiting.source.Source``
 
     def _claim(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
