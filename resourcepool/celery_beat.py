@@ -22,7 +22,7 @@ from django.db.models import F
 from django_celery_beat.schedulers import DatabaseScheduler
 from kombu.utils.json import dumps, loads
 
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from resourcepool.elections.election import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.hints.broker import broker_connection

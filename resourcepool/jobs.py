@@ -92,7 +92,6 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
 
 
 def _failure(error: Exception) -> str:
-    """Return the class and the message of ``error`` in one line, for the row."""
     why = str(error)
     return sentence_for(
         "about", name=type(error).__name__, why=why if isinstance(why, Sentence) else " ".join(why.split())

@@ -21,9 +21,8 @@ from django.test import TestCase, TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from resourcepool import clock
-from resourcepool.db import background_thread
+from resourcepool.db import background_thread, threads
 from resourcepool.db.dialect import statement
-from resourcepool.db.threads import wakeup
 from resourcepool.hints import _expected
 from resourcepool.leases import free_rows, keeper as keeping, lease, verbs
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
@@ -40,10 +39,10 @@ from resourcepool.waiting import (
     acquire,
     assignment,
     handover,
-    lease as waiting_lease,
     pacing,
     poll,
     release,
+    source as waiting_source,
     tickets,
     turn,
     waiter,
@@ -157,9 +156,9 @@ def wake_keeper() -> None:
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
     of_leases = (free_rows, keeping, lease, verbs)
-    of_waiting = (acquire, assignment, handover, waiting_lease, poll, release, tickets, turn, waiter)
+    of_waiting = (acquire, assignment, handover, waiting_source, poll, release, tickets, turn, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
-    of_database = (background_thread, wakeup)
+    of_database = (background_thread, threads)
     for module in (*of_leases, *of_database, source, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved

@@ -130,12 +130,11 @@ IN_TURN = (
     "tests/taskqueue/timers/test_operators.py",  # updates that compute one column from another
     "tests/taskqueue/timers/test_processes.py",  # what a dead session leaves
     *(
-        f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_lost", "_recurring", "_stopping")
+        f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_lost", "_stopping")
     ),  # claims and ends while others have rows locked
     "tests/taskqueue/timers/test_time_zones.py",  # what a moment without a zone is
     "tests/taskqueue/timers/test_scheduling.py",  # unique names, moments and row counts
     "tests/taskqueue/dispenser/surroundings",  # isolation, transactions, sessions that die or stand still
-    "tests/taskqueue/dispenser/test_history.py",  # inserts beside the change
     "tests/taskqueue/dispenser/test_interleavings.py",  # row locks
     "tests/taskqueue/dispenser/test_operators.py",  # row counts of each statement
     *(
@@ -161,7 +160,7 @@ IN_TURN = (
     "tests/resources/test_pool_statements.py",  # which statements there are
     "tests/resources/test_selectors.py",  # JSON, collations and types in WHERE
     "tests/resources/test_service.py",  # updates beside a running lease
-    "tests/resources/test_strategy.py",  # ORDER BY
+    "tests/resources/test_source.py",  # ORDER BY
     "tests/proxies/test_import_proxies.py",  # inserts that may conflict
     # Queues
     "tests/queues/test_any_order.py",  # all that servers do, in every order
@@ -214,11 +213,7 @@ IN_TURN = (
     # tickets that run out:
     "tests/concurrency/test_line.py::test_six_processes_are_served_in_order_without_a_killed_one",
     # tickets that run out:
-    "tests/concurrency/test_line.py::test_waiters_behind_killed_ones_are_served_in_order_on_two_rows",
     "tests/concurrency/test_line.py::test_a_caller_that_does_not_wait_never_overtakes",  # isolation
-    "tests/concurrency/test_many.py",  # deadlocks
-    "tests/concurrency/test_pauses.py",  # locks of a process that is stopped
-    "tests/concurrency/test_restarts.py",  # a server that restarts
     "tests/concurrency/test_threads.py",  # mutual exclusion
     "tests/rest/test_inputs.py::test_nothing_has_a_name_with_nul",  # what text a server does not take
     "tests/rest/test_inputs.py::test_a_parameter_with_nul_is_refused",  # the same

@@ -68,9 +68,10 @@ CONFIG = """
 source_paths = ["resourcepool"]
 only_mutate = {modules}
 also_copy = ["project", "templates", "manage.py"]
-pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist", "-k", {chosen}]
+pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist", "--reuse-db", "-k", {chosen}]
 pytest_add_cli_args_test_selection = {tests}
 use_setproctitle = false
+process_isolation = "forkserver"
 """
 
 

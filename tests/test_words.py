@@ -1,11 +1,9 @@
 """The words check finds phrases in what people read, wherever it is written, and allows what is listed."""
 
-from pathlib import Path
-
 import pytest
 
 from tests import words
-from tests.words import RULES, Hit, everywhere, hits, rule, texts, unexpected, unused
+from tests.words import RULES, hits, unexpected, unused
 
 PYTHON = '''"""Nobody has it
 any more."""
@@ -60,10 +58,6 @@ def test_markup_is_no_text() -> None:
     assert found("resourcepool/templates/a.html", page) == [(1, "told"), (1, "told")]
 
 
-def test_names_and_keys_are_no_texts() -> None:
-    assert list(texts("resourcepool/a.py", 'whoever = {"nobody": "standing"}\n')) == []
-
-
 @pytest.mark.parametrize("one", RULES, ids=lambda one: one.pattern.pattern)
 def test_every_rule_says_what_to_write(one: words.Rule) -> None:
     assert one.reason
@@ -95,12 +89,6 @@ def test_phrases(text: str, phrase: str) -> None:
     assert [match for _, match in found("docs/a.md", text)] == ([phrase] if phrase else [])
 
 
-def test_a_rule_may_be_right_in_one_file() -> None:
-    only = [rule("told", "said", "docs/a.md")]
-    assert list(hits("docs/a.md", "told", only)) == []
-    assert [hit.found for hit in hits("docs/b.md", "told", only)] == ["told"]
-
-
 def test_allowed_hits_are_left_out_and_others_are_not() -> None:
     hit, other = hits("docs/a.md", "A page is told apart by its name.\n\nThe holder, by contrast, is told.")
     allowed = {"docs/a.md": {"told apart": "an idiom"}}
@@ -113,23 +101,3 @@ def test_what_is_allowed_in_vain_is_named() -> None:
     assert unused([], {"docs/a.md": {"told apart": "an idiom"}}) == [
         "docs/a.md: 'told apart' is allowed, but not there"
     ]
-
-
-def test_files_are_found_in_all_folders_but_those_that_are_generated(tmp_path: Path) -> None:
-    for name in (
-        "resourcepool/a/b.py",
-        "resourcepool/migrations/c.py",
-        "docs/d.md",
-        "README.md",
-        "CHANGELOG.md",
-    ):
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("# Nobody is here.\n", encoding="utf-8")
-    assert [hit.path for hit in everywhere(tmp_path)] == ["README.md", "docs/d.md", "resourcepool/a/b.py"]
-
-
-def test_a_hit_says_where_what_and_why() -> None:
-    (hit,) = hits("docs/a.md", "A holder is told.")
-    assert isinstance(hit, Hit)
-    assert str(hit) == ("docs/a.md:1: 'told' (notified, logged, emitted, or an active verb): A holder is told.")

@@ -12,6 +12,7 @@ from django.db.models import DateTimeField
 from django.utils.functional import lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from resourcepool.dashboard.links import admin_url
 from resourcepool.db.dialect.fields import is_seconds
@@ -23,6 +24,16 @@ from resourcepool.status.times import UNITS, ago, duration, exact_duration, form
 from resourcepool.translation import gettext as _
 
 UNIT_SUFFIX = re.compile(r" ?[(（](s|秒)[)）]$")  # of a label, in both languages
+
+
+def key_and_name(resource: Any) -> str:
+    """Return "17: http://..": logs, events and commands name a resource by its key."""
+    key, name = str(resource.pk), str(resource)
+    return name if key == name else f"{key}: {name}"
+
+
+def title_of(resource: Any) -> str:
+    return f"{capfirst(resource._meta.verbose_name)} {key_and_name(resource)}"
 
 
 def lines(first: str, *rest: str) -> SafeString:

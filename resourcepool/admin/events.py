@@ -15,7 +15,6 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
-from resourcepool.admin import describe
 from resourcepool.admin.base import BaseAdmin, ReadOnlyAdmin
 from resourcepool.admin.columns import (
     column,
@@ -24,6 +23,7 @@ from resourcepool.admin.columns import (
     lines,
     link_to_list,
     link_to_page,
+    title_of,
 )
 from resourcepool.admin.csv_export import csv_response
 from resourcepool.admin.filters import (
@@ -211,8 +211,7 @@ class ActivityAdminMixin(BaseAdmin):
         return Event.objects.using(router.db_for_read(Event)).of(row).order_by("-fence", "-pk")
 
     def title_of(self, row: Any) -> str:
-        """Return the name of ``row`` in headings."""
-        return describe.title_of(row)
+        return title_of(row)
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         events = list(self.events_of(row)[:LATEST])
@@ -227,7 +226,6 @@ class ActivityAdminMixin(BaseAdmin):
         )
 
     def activity_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show all events of a row."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         row = self.get_object(request, unquote(object_id))

@@ -9,7 +9,6 @@ from django.db import connections
 from django.db.models import Max, Q
 from django.utils.text import format_lazy
 
-from resourcepool.admin.describe import ELECTION_LABELS
 from resourcepool.admin.paging import NUL, parse_param
 from resourcepool.db.dialect import in_columns
 from resourcepool.elections.models import election_models
@@ -112,7 +111,6 @@ PAST = {
 
 
 def models_with_events() -> list[Any]:
-    """Return the models whose rows have events."""
     return [*resource_models(), *election_models(), *recorded_models()]
 
 
@@ -191,10 +189,8 @@ class PeriodFilter(admin.ListFilter):
         return [message % {"text": text} for text in wrong]
 
 
-def _of_kind(events: Any, what: str) -> Any:
-    return events.acquisitions() if what == EventKind.ACQUIRED else events.filter(what=what)
-
-
+# Labels of events whose lease is the term of a leader.
+ELECTION_LABELS = {EventKind.ACQUIRED: _("elected"), EventKind.RELEASED: _("resigned")}
 KIND_CHOICES = [
     (
         what.value,
@@ -202,7 +198,12 @@ KIND_CHOICES = [
     )
     for what in EventKind
 ]
-WhatFilter = choice_filter("what", _("event"), KIND_CHOICES, _of_kind)
+WhatFilter = choice_filter(
+    "what",
+    _("event"),
+    KIND_CHOICES,
+    lambda rows, what: rows.acquisitions() if what == EventKind.ACQUIRED else rows.filter(what=what),
+)
 WhereFilter = choice_filter(
     "pool",
     _("pool"),

@@ -129,10 +129,8 @@ class SecondsField(forms.FloatField):
     widget = forms.TextInput
 
     def prepare_value(self, value: Any) -> Any:
-        """Return "7d" for 604800.0."""
         return short_duration(value) if isinstance(value, int | float) else value
 
     def to_python(self, value: Any) -> Any:
-        """Return the seconds of "7d" or "604800"."""
         seconds = parse_duration(value) if isinstance(value, str) else None
         return super().to_python(value) if seconds is None else seconds

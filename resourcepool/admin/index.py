@@ -1,6 +1,6 @@
 """The admin's index: the models of this app in sections, the dashboard first; each system has a list and a page."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
@@ -40,16 +40,11 @@ def _groups(app: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if first:
         yield {**app, "models": first}
     section_of = {model: system.section for system in systems() for model in system.models}
+    for model in entries:
+        section_of.setdefault(model, RESOURCES if issubclass(model, AbstractResource) else INTERNALS)
     for section in SECTIONS:
-        if inside := [*_inside(section, entries, section_of)]:
+        if inside := [entry for model, entry in entries.items() if section_of[model] is section]:
             yield {**app, "name": str(section), "models": inside}
-
-
-def _inside(section: Any, entries: dict[Any, Any], section_of: dict[Any, Any]) -> Iterable[Any]:
-    for model, entry in entries.items():
-        default = RESOURCES if issubclass(model, AbstractResource) else INTERNALS
-        if section_of.get(model, default) is section:
-            yield entry
 
 
 @admin.register(Dashboard)

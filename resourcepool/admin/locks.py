@@ -1,6 +1,5 @@
 """Admin pages of locks, semaphores, read-write locks, conditions and barriers: a list of names, a page for each."""
 
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -44,7 +43,7 @@ from resourcepool.status.locks.lock_status import (
     locks,
     status_of,
 )
-from resourcepool.status.locks.summary import before_text, held_by, past_text
+from resourcepool.status.locks.summary import held_by, lock_facts, past_text
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 from resourcepool.waiting.models import Ticket, pool_name
@@ -70,7 +69,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 
     kind: ClassVar[LockKind]
     list_display = ("name", "status_badge", "held_by", "waiting", "highest_fence")
-    fields: ClassVar[Any] = ("name", "status_badge", "holders", "line", "wait_cycles", "highest_fence")
+    fields: ClassVar[Any] = ("name",)
     list_filter = (StatusFilter,)
     search_fields = ("name__begins",)
     search_help_text = _("Start of the name (case-sensitive).")
@@ -137,6 +136,12 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
         row.status = next(iter(lock_named(row.name, self.kind)), LockStatus(self.kind, row.name))
         self._note_cycles([row])
 
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Add its state, all holders, waiters and deadlocks."""
+        context = super().page_context(request, row)
+        facts = [("fact", *fact) for fact in lock_facts(row.status, row.cycles)]
+        return context | {"state": self.status_badge(row), "facts": facts}
+
     def _note_cycles(self, rows: Any) -> None:
         """Set ``cycles`` on each row: its wait cycles, if the user may see them."""
         wait_cycles = cycles() if any(row.sees_all_kinds and row.status.waiters for row in rows) else []
@@ -169,35 +174,6 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
         first = ngettext("for %s", "the first for %s", one.waiters)
         return lines(count, first % duration(one.longest_wait))
 
-    @admin.display(description=_("holders"))
-    def holders(self, row: Any) -> str:
-        text = gettext("%(holder)s: fence %(fence)d, expires in %(left)s unless renewed")
-        if self.kind.has_permits:
-            text = gettext("%(holder)s: %(permits)d, fence %(fence)d, expires in %(left)s unless renewed")
-        partial, held = gettext("%(holder)s: holds %(permits)d, waiting for more"), gettext("held for %s")
-        texts = []
-        for one in row.status.holders:
-            shown = (partial if one.is_waiting else text) % {**asdict(one), "left": duration(one.expires_in)}
-            texts.append(shown if one.held is None else f"{shown}, {held % duration(one.held)}")
-        return lines("", *texts) if texts else gettext("not held")
-
-    @admin.display(description=_("held before by"))
-    def held_before(self, row: Any) -> str:
-        return before_text(row.status) or gettext("not in the history")
-
-    @admin.display(description=_("waiters in order"))
-    def line(self, row: Any) -> str:
-        text = gettext("%(holder)s: waiting for %(waited)s")
-        if self.kind.has_permits:
-            text = gettext("%(holder)s: needs %(permits)d, waiting for %(waited)s")
-        texts = [text % {**asdict(one), "waited": duration(one.waited)} for one in row.status.line]
-        return lines("", *texts) if texts else gettext("no waiters")
-
-    @admin.display(description=_("wait cycles"))
-    def wait_cycles(self, row: Any) -> str:
-        texts = [gettext("deadlock: %s") % one.said for one in row.cycles]
-        return lines("", *texts) if texts else gettext("none")
-
     @admin.display(description=_("fence"))
     def highest_fence(self, row: Any) -> Any:
         return row.status.fence
@@ -206,7 +182,6 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
 @admin.register(LockRow)
 class LockAdmin(NamedAdmin):
     kind = LockKind.LOCK
-    fields = (*NamedAdmin.fields[:3], "held_before", *NamedAdmin.fields[3:])
 
 
 @admin.register(SemaphorePermit)
@@ -255,7 +230,7 @@ class WaitedNameAdmin(ReadOnlyAdmin):
         if not statuses:
             raise Http404
         (one,) = statuses
-        context = {"one": one, **self.buttons_for(request, one)}
+        context = {**self.buttons_for(request, one), "badge": lock_badge(one), "facts": lock_facts(one)}
         return self.render_page(request, self.page_template, one.called, **context)
 
     def buttons_for(self, request: HttpRequest, one: LockStatus) -> dict[str, Any]:

@@ -1,39 +1,23 @@
-"""Pages of long tables: one query finds the keys that are counted and shown, at most ``MAX_ROWS``.
-
-Addresses of lists may compare dates and times: ``?at__gte=2026-11-27T03:00``.
-"""
+"""Pages of long tables: one query finds the keys that are counted and shown, at most ``MAX_ROWS``."""
 
 import datetime
 import math
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin.views.main import ChangeList as DjangoChangeList
-from django.core.exceptions import FieldDoesNotExist
 from django.core.paginator import Page, Paginator as DjangoPaginator
-from django.db import connections
-from django.db.models import DateTimeField
 from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 from django.utils.functional import cached_property
 
-from resourcepool.db.dialect import aware, in_columns
+from resourcepool.db.dialect import aware
 from resourcepool.status.times import time_zone_note
 
 MAX_ROWS = 10_000
 MAX_COUNTED = 2_000  # rows of a table whose filters show counts
 NUL = "\0"  # refused by PostgreSQL
 MAX_PARAM_LENGTH = 500  # longer searches exceed the expression depth of SQLite
-COMPARISONS = ("gt", "gte", "lt", "lte")
 YEARS = range(1_001, 9_999)  # that every database supports, in every time zone
-
-
-def is_datetime_lookup(model: Any, lookup: str) -> bool:
-    """Return whether ``lookup`` compares a ``DateTimeField`` of ``model``, e.g. ``at__gte``."""
-    name, _, comparison = lookup.partition("__")
-    try:
-        return comparison in COMPARISONS and isinstance(model._meta.get_field(name), DateTimeField)
-    except FieldDoesNotExist:
-        return False
 
 
 def parse_param(text: str) -> datetime.datetime | None:
@@ -90,15 +74,6 @@ class CappedList(DjangoChangeList):
         rows = super().get_queryset(request, *args, **kwargs)
         values = (text for texts in request.GET.lists() for text in texts[1])
         return rows.none() if any(NUL in text or len(text) > MAX_PARAM_LENGTH for text in values) else rows
-
-    def get_filters_params(self, params: Any = None) -> Any:
-        """Return the look-ups of the list, dates and times in the form that the columns store."""
-        lookups: Any = super().get_filters_params(params)
-        return {lookup: [self._stored(lookup, text) for text in texts] for lookup, texts in lookups.items()}
-
-    def _stored(self, lookup: str, text: str) -> str:
-        at = parse_param(text) if is_datetime_lookup(self.model, lookup) else None
-        return text if at is None else in_columns(at, connections[self.root_queryset.db]).isoformat()
 
     def get_results(self, request: Any) -> None:
         super().get_results(request)

@@ -6,10 +6,9 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning as CheckWarning, register
 from django.db import connections, router
 
-from resourcepool.checks import CheckWarning, Error
 from resourcepool.documentation import documented
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import inherited_from
@@ -135,7 +134,6 @@ def check_tenants(**_: Any) -> list[CheckMessage]:
 
 
 def _apps_of_tenants() -> set[str]:
-    """Return the names of the apps in TENANT_APPS and TENANT_TYPES."""
     shared, types = getattr(settings, "PUBLIC_SCHEMA_NAME", "public"), getattr(settings, "TENANT_TYPES", {})
     apps = [*getattr(settings, "TENANT_APPS", ())]
     for name, kind in types.items():

@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, register
+from django.core.checks import CheckMessage, Error, Warning as CheckWarning, register
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
-from resourcepool.checks import CheckWarning, Error
 from resourcepool.conf import (
     DEFAULTS,
     POOL_OPTIONS,
@@ -30,7 +29,7 @@ from resourcepool.hints import choice
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
-from resourcepool.resources.state import QuarantinePolicy
+from resourcepool.resources.state import quarantine_limits
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.taskqueue.abstract import recorded_models
@@ -48,7 +47,8 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     messages = list(_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS))
     messages += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
     readers = (ticket_ttl, history_kept, history_rows, node_labels, node_version, rest_waits)
-    for check in (*readers, Thresholds.from_settings, _check_quarantine, _check_keys, _check_prepared):
+    prepares = partial(options.flag, "RESOURCEPOOL['PREPARED_STATEMENTS']", setting("PREPARED_STATEMENTS"))
+    for check in (*readers, Thresholds.from_settings, _check_quarantine, _check_keys, prepares):
         messages += _wrong("", check)
     messages += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
@@ -88,11 +88,7 @@ def _check_quarantine() -> None:
     unknown = setting("QUARANTINE").keys() - DEFAULTS["QUARANTINE"].keys()
     if unknown:
         raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown, key=str), because="only base and cap")
-    QuarantinePolicy.from_settings()
-
-
-def _check_prepared() -> None:
-    options.flag("RESOURCEPOOL['PREPARED_STATEMENTS']", setting("PREPARED_STATEMENTS"))
+    quarantine_limits()
 
 
 @sensitive_variables()

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.text import capfirst
 
-from resourcepool.dashboard.containers import KEY_PLACEHOLDER, proportional_squares, resource_squares
+from resourcepool.dashboard.containers import KEY_PLACEHOLDER, resource_squares
 from resourcepool.dashboard.links import Links, visible_jobs
 from resourcepool.dashboard.panels import draw_panels
 from resourcepool.dashboard.problems import problems
@@ -100,13 +100,10 @@ def _card(card: str, model: Any, pool: PoolStatus, cells: list[Cell], links: Lin
         "waiting": links.page("waiting", of=pool.label) if pool.waiters else "",
         "bad": links.changelist(model, verdict=Verdict.BAD.value),
         "segments": segments(pool, lambda state: links.changelist(model, state=state.value)),
-        "squares": resource_squares(cells, links.change_page(model, KEY_PLACEHOLDER), card)
-        if is_single
-        else proportional_squares(pool.counts),
+        "squares": resource_squares(cells, links.change_page(model, KEY_PLACEHOLDER), card),
         "is_single": is_single,
         "is_in_line": 0 < pool.total <= MAX_IN_LINE,
         "overdue": sum(cell.is_overdue for cell in cells),
-        "each": round(pool.total / 100),
         "hint": _hint(model),
     }
 

@@ -14,16 +14,7 @@ from django.views.decorators.http import require_safe
 from resourcepool.dashboard.links import visible_models
 from resourcepool.db.dialect import read_clock
 from resourcepool.history.models import Sample
-from resourcepool.resources.state import State
-from resourcepool.status.resources.activity import (
-    ChartRange,
-    Point,
-    RecentEvents,
-    recent_events,
-    trends,
-    up_to_now,
-)
-from resourcepool.status.resources.pools import PoolStatus, pools
+from resourcepool.status.resources.activity import ChartRange, Point, trend
 from resourcepool.status.times import with_zone
 from resourcepool.translation import gettext as _, gettext_lazy
 
@@ -52,12 +43,10 @@ def chart_range(request: HttpRequest) -> ChartRange:
 def charts(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
     """Return the charts of the pool that the URL names as ``pool``: times in seconds since 1970, and values."""
     label = request.GET.get("pool", "")
-    model = next((one for one in visible_models(site, request) if one._meta.label == label), None)
-    if model is None:
+    if label not in {model._meta.label for model in visible_models(site, request)}:
         raise PermissionDenied
-    span, (pool,) = chart_range(request), pools([model])
-    recent = recent_events([label]).get(label.lower(), RecentEvents()) if model.pool.keeps_history else None
-    points = up_to_now(trends([label], span)[label.lower()], _current_point(pool, recent), span)
+    span = chart_range(request)
+    points = trend(label, span)
     now = with_zone(read_clock(connections[router.db_for_read(Sample)])).timestamp()
     step = 60 * span.step
     times = [round(now) - step * (len(points) - 1 - index) for index in range(len(points))]
@@ -90,14 +79,3 @@ def _in_words(line: dict[str, Any]) -> str:
     values = {"last": known[-1], "low": min(known), "high": max(known)}
     shown = {name: number_format(value, None if value % 1 == 0 else 1) for name, value in values.items()}
     return _("%(name)s: %(last)s at the end, between %(low)s and %(high)s") % {"name": line["name"], **shown}
-
-
-def _current_point(pool: PoolStatus, counts: RecentEvents | None) -> Point:
-    """Return the pool's state now as the last point of its charts; losses are only counted per sample."""
-    return Point(
-        leased=pool.counts[State.LEASED],
-        capacity=pool.working,
-        waiters=pool.waiters,
-        acquired=counts.acquired if counts else None,
-        lost=None,
-    )

@@ -1,17 +1,16 @@
-"""The panels of systems with named rows, and the squares of cards: one per resource, or a hundred in proportion."""
+"""The panels of systems with named rows, and the squares of cards: one per resource."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.admin.utils import quote
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from resourcepool.dashboard.links import Links
 from resourcepool.events import localized
-from resourcepool.resources.state import State
 from resourcepool.status.badge import Badge, Level
 from resourcepool.status.resources.grid import Cell
 from resourcepool.status.system import Figure, NamedSystem, Panel
@@ -102,7 +101,6 @@ def _row(links: Links, system: NamedSystem, declared: Panel, number: int, status
     return Row(f"{declared.id_prefix}{number}", status, page, CSS.get(status.badge.level, "up"), urls)
 
 
-PROPORTIONAL_SQUARES = 100
 OVERDUE = "overdue"
 KEY_PLACEHOLDER = "0pk0"  # placeholder for the key in a URL
 
@@ -114,13 +112,8 @@ def resource_squares(cells: Sequence[Cell], address: str, card: str) -> SafeStri
         address: URL of a page, with ``KEY_PLACEHOLDER`` as the key; "": no links.
         card: prefix of the ids, by which the focus is restored after a refresh.
     """
-    describer = CellDescriber()
-    return render_squares(((css_class(cell), describer.text(cell), cell.pk) for cell in cells), address, card)
-
-
-def css_class(cell: Cell) -> str:
-    """Return the class of a square: its state, or that its holder should have renewed its lease."""
-    return OVERDUE if cell.is_overdue else cell.state.value
+    squares = ((OVERDUE if cell.is_overdue else cell.state.value, describe(cell), cell.pk) for cell in cells)
+    return render_squares(squares, address, card)
 
 
 def render_squares(cells: Iterable[tuple[str, str, Any]], address: str, group: str) -> SafeString:
@@ -134,44 +127,16 @@ def render_squares(cells: Iterable[tuple[str, str, Any]], address: str, group: s
     return format_html_join("", linked, ((*text, f"{before}{quote(key)}{after}") for *text, key in texts))
 
 
-class CellDescriber:
-    """Describes resources; looks up each translation once, for up to a thousand cells."""
-
-    def __init__(self) -> None:
-        self._states = {state: str(state.label) for state in State}
-        self._held, self._left, self._overdue = _("for %s"), _("%s left"), _("overdue: not renewed in time")
-
-    def text(self, cell: Cell) -> str:
-        """Return a line like "17: a.example:3128, leased (web1/90/main/3), for 12 min, 40 s left"."""
-        name = f"{cell.name}, " if cell.name else ""
-        line = f"{cell.pk}: {name}{self._states[cell.state]}"
-        if cell.note:
-            line += f" ({localized(cell.note)})"
-        if cell.held is not None:
-            line += ", " + self._held % duration(cell.held)
-        if cell.ends is not None:
-            line += ", " + self._left % duration(cell.ends)
-        if cell.is_overdue:
-            line += ", " + self._overdue
-        return line
-
-
-def proportional_squares(counts: Mapping[State, int]) -> SafeString:
-    """Return a hundred squares, divided in proportion to the resources in each state."""
-    shares = proportional_shares(counts, PROPORTIONAL_SQUARES)
-    states = (state for state, share in shares.items() for _square in range(share))
-    return format_html(
-        '<span class="rp-bands" aria-hidden="true">{}</span>',
-        format_html_join("", '<span class="rp-cell rp-{}"></span>', ((state,) for state in states)),
-    )
-
-
-def proportional_shares(counts: Mapping[State, int], places: int) -> dict[State, int]:
-    """Divide ``places`` in proportion to ``counts``; each count above 0 gets at least one."""
-    total = sum(counts.values())
-    if not total:
-        return {}
-    shares = {state: max(1, count * places // total) for state, count in counts.items() if count}
-    largest = max(shares, key=lambda state: counts[state])
-    shares[largest] += places - sum(shares.values())
-    return shares
+def describe(cell: Cell) -> str:
+    """Return a line like "17: a.example:3128, leased (web1/90/main/3), for 12 min, 40 s left"."""
+    name = f"{cell.name}, " if cell.name else ""
+    line = f"{cell.pk}: {name}{cell.state.label}"
+    if cell.note:
+        line += f" ({localized(cell.note)})"
+    if cell.held is not None:
+        line += ", " + _("for %s") % duration(cell.held)
+    if cell.ends is not None:
+        line += ", " + _("%s left") % duration(cell.ends)
+    if cell.is_overdue:
+        line += ", " + _("overdue: not renewed in time")
+    return line

@@ -84,7 +84,6 @@ class Links:
         return admin_url(self._site, model, "changelist", **filters) if self.can_view(model) else ""
 
     def change_page(self, model: Any, key: Any) -> str:
-        """Return the URL of the page of the row ``key``."""
         return admin_url(self._site, model, "change", quote(key)) if self.can_view(model) else ""
 
     def for_alarm(self, alarm: Alarm) -> str:

@@ -10,13 +10,13 @@ from django.utils.safestring import SafeString
 from resourcepool.dashboard.containers import CSS, KEY_PLACEHOLDER, Drawn, render_squares
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.labels import format_labels
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.status.badge import Badge
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.queues.queues import QueueCell, latest_moves, queue_cells
 from resourcepool.status.queues.system import DRAINING, badge_of_server, queue_group_badge
 from resourcepool.status.times import duration
+from resourcepool.text import format_labels
 from resourcepool.translation import gettext as _
 
 MAX_CARDS = 20
@@ -159,35 +159,30 @@ def state_of(server: ServerStatus | None, status: QueueGroupStatus) -> tuple[str
 
 
 class QueueCellDescriber:
-    """Describes cells. It translates each word once, as there may be two thousand cells."""
+    """Describes the queues of a queue group."""
 
     def __init__(self, status: QueueGroupStatus) -> None:
         self._names = {server.pk: str(server) for server in status.servers}
         self._alive = {server.pk for server in status.servers if server.is_alive}
-        self._owned, self._unowned, self._dead = _("owned by %s"), _("unowned"), _("presumed dead")
-        self._for, self._requested, self._pinned = _("for %s"), _("requested by %s"), _("pinned to %s")
-        self._removed = _("to be removed")
 
     def describe(self, cell: QueueCell) -> tuple[str, str, int]:
         """Return (CSS class, text like "7: owned by A #1, for 12 min, requested by B #2, for 3 s", key)."""
         parts = [self._owner(cell)]
         if cell.owned_for is not None and cell.owner is not None:
-            parts.append(self._for % duration(cell.owned_for))
+            parts.append(_("for %s") % duration(cell.owned_for))
         if cell.requested_for is not None:
-            requested = self._requested % self._names.get(cell.requester or 0, "?")
-            parts += [
-                self._removed if cell.is_retiring else requested,
-                self._for % duration(cell.requested_for),
-            ]
+            requested = _("requested by %s") % self._names.get(cell.requester or 0, "?")
+            parts.append(_("to be removed") if cell.is_retiring else requested)
+            parts.append(_("for %s") % duration(cell.requested_for))
         if cell.pin:
-            parts.append(self._pinned % cell.pin)
+            parts.append(_("pinned to %s") % cell.pin)
         return self._css_class(cell), f"{cell.queue_id}: {', '.join(parts)}", cell.pk
 
     def _owner(self, cell: QueueCell) -> str:
         if cell.owner is None or cell.owner not in self._names:
-            return self._unowned
-        name = self._owned % self._names[cell.owner]
-        return name if cell.owner in self._alive else f"{name} ({self._dead})"
+            return _("unowned")
+        name = _("owned by %s") % self._names[cell.owner]
+        return name if cell.owner in self._alive else _("%s (presumed dead)") % name
 
     def _css_class(self, cell: QueueCell) -> str:
         if cell.owner not in self._alive:

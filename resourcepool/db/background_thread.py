@@ -12,7 +12,7 @@ from functools import partial
 
 from resourcepool.clock import monotonic
 from resourcepool.db.background import OwnConnections, own_connections
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from resourcepool.db.timeouts import statement_timeout
 
 RENEWALS, WAITERS, CHANNELS, HISTORY = "renewals", "waiters", "channels", "history"
@@ -116,7 +116,6 @@ class BackgroundThread:
         ends_by = None if needed_by is None else partial(needed_by, begun)
         try:
             with own.turn, statement_timeout(ends_by=ends_by):
-                own[self._using]  # made now: the socket of a placeholder is unknown
                 next_at = routine.turn()
             routine.is_failing = False
         except Exception:
@@ -129,7 +128,6 @@ class BackgroundThread:
         routine.next_at = next_at
 
     def _sleep_until(self, moment: float) -> None:
-        """Sleep until ``moment``, the next turn, or a request."""
         next_at = min(moment, *(each.next_at for each in self._in_order()))
         self._receive(max(0.0, next_at - monotonic()))
 

@@ -102,7 +102,6 @@ _idle: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
 
 @contextlib.contextmanager
 def _numbered(alias: str) -> Iterator[tuple[str, int]]:
-    """Yield a writer for exclusive use, and the number of its next transaction."""
     idle = _idle[alias]
     try:
         writer, number = idle.pop()

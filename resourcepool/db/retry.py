@@ -115,7 +115,6 @@ def _raise_if_final(
     *,
     is_last: bool,
 ) -> None:
-    """Raise, unless the statement may be sent again."""
     message = _message("database", connection, error, attempt)
     if kind is ErrorKind.NOT_MIGRATED:
         raise NotMigrated(_message("not_migrated", connection, error, attempt)) from error

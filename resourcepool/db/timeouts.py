@@ -20,8 +20,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
-from resourcepool.db.threads.daemon import Daemon, per_process
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Daemon, Wakeup, per_process
 
 logger = logging.getLogger(__name__)
 

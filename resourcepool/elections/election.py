@@ -16,7 +16,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db.dialect import DbNow, MicrosUntil
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import ensure_row
-from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, never, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, never, run_sync
 from resourcepool.elections.models import MAX_NAME, AbstractElection, Election as ElectionRow, selector
 from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
@@ -26,8 +26,8 @@ from resourcepool.options import Seconds
 from resourcepool.signals import EventKind, is_recorded
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire, acquire_now
-from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket
+from resourcepool.waiting.source import delivered
 
 TTL = 60.0  # seconds
 POLL = 0.5  # seconds
@@ -260,7 +260,7 @@ class Election:
         """Create the row if it is missing; return whether it was."""
         return retrying(connection, partial(ensure_row, self.model, connection.alias, self.name))
 
-    # Used by waiting: see ``waiting.lease.Source``
+    # Used by waiting: see ``waiting.source.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)

@@ -13,7 +13,7 @@ from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.conf import setting
 from resourcepool.db import background
-from resourcepool.db.threads.wakeup import POLL
+from resourcepool.db.threads import POLL
 from resourcepool.documentation import documented
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import BadOption, Hidden, LeaseLost

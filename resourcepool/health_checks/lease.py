@@ -122,7 +122,10 @@ class CheckLease(ResourceLease):
         values = {"verdict": finding.verdict, "latency": finding.seconds, "checked_at": DbNow()}
         if not self._update(self._rows(), **values):
             return False
-        self._emit_check(finding)
+        verdict = sentence_for(finding.verdict)
+        reason = sentence_for("about", name=verdict, why=finding.why) if finding.why else verdict
+        grant = (self.model, self.using, self.pk, self.fence, self.holder)
+        emit(RowEvent(EventKind.CHECKED, *grant, reason=reason, actor=self._actor, seconds=finding.seconds))
         return True
 
     def return_to_service(self) -> bool:
@@ -158,12 +161,6 @@ class CheckLease(ResourceLease):
 
     def _update(self, rows: ResourceQuerySet, **values: Any) -> int:
         return int(retrying(self._connection, lambda: rows.update(**values)))
-
-    def _emit_check(self, finding: Finding) -> None:
-        verdict = sentence_for(finding.verdict)
-        reason = sentence_for("about", name=verdict, why=finding.why) if finding.why else verdict
-        grant = (self.model, self.using, self.pk, self.fence, self.holder)
-        emit(RowEvent(EventKind.CHECKED, *grant, reason=reason, actor=self._actor, seconds=finding.seconds))
 
     def _emit(self, what: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:
         if what not in (EventKind.ACQUIRED, EventKind.RELEASED):

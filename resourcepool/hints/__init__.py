@@ -18,8 +18,7 @@ from django.db import DatabaseError, InterfaceError, connections, transaction
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.hints.choice import Transport
-from resourcepool.hints.listener import Listener
-from resourcepool.hints.sender import Sender
+from resourcepool.hints.threads import Listener, Sender
 
 logger = logging.getLogger(__name__)
 
@@ -107,8 +106,6 @@ def flush_at_exit() -> None:
 
 
 class _Process:
-    """The state of one process."""
-
     def __init__(self) -> None:
         self.address = 1 + secrets.randbelow(MAX_ADDRESSES - 1)
         self.exit_timeout = EXIT_TIMEOUT

@@ -17,7 +17,7 @@ from django.db import connections, router
 from resourcepool.clock import monotonic
 from resourcepool.db.background import own_connections
 from resourcepool.db.background_thread import HISTORY, Routine, background_thread
-from resourcepool.db.threads.daemon import per_process
+from resourcepool.db.threads import per_process
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.history.models import Event
 from resourcepool.history.writer import merge_events, write, write_gap
@@ -56,7 +56,11 @@ class Recorder:
             self._check_database()
             self._early = SPREAD * random.random()  # noqa: S311 (no secret)
         if len(self._waiting) + self._in_hand >= (MAX_WAITING_OPERATOR if event.actor else MAX_WAITING):
-            self._drop()
+            if not self.dropped:
+                logger.error(
+                    "%d events are waiting to be written: further events are dropped", len(self._waiting)
+                )
+            self.dropped += 1
             return
         self._waiting.append(event)
         if (routine := self._routine) is None or not routine.owner.daemon.is_running:
@@ -115,18 +119,10 @@ class Recorder:
         finally:
             self._in_hand = 0
         if self.dropped and not self._waiting:
-            self._report_dropped(self.dropped)
-
-    def _drop(self) -> None:
-        if not self.dropped:
-            logger.error("%d events are waiting to be written: further events are dropped", len(self._waiting))
-        self.dropped += 1
-
-    def _report_dropped(self, count: int) -> None:
-        """Report in the history and in the log how many events were dropped."""
-        write_gap(count)
-        self.dropped -= count
-        logger.error("%d events were dropped; new events are recorded again", count)
+            count = self.dropped
+            write_gap(count)
+            self.dropped -= count
+            logger.error("%d events were dropped; new events are recorded again", count)
 
     def _check_database(self) -> None:
         """Drop the events for another database: a test database that no longer exists."""
@@ -183,7 +179,6 @@ class Recorder:
 
 
 def _database() -> Any:
-    """Return the database name of the history."""
     return connections.settings[router.db_for_write(Event)].get("NAME")
 
 

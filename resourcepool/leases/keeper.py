@@ -27,8 +27,7 @@ from resourcepool.db.background import log_errors
 from resourcepool.db.background_thread import PAUSE_AFTER_FAILURE, RENEWALS, Routine, background_thread
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
-from resourcepool.db.threads.daemon import Daemon, per_process
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Daemon, Wakeup, per_process
 from resourcepool.db.timeouts import watchdog
 from resourcepool.db.transactions import unlocked
 from resourcepool.events import sentence_for

@@ -88,7 +88,6 @@ def by_key(key: str, keys: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _pairs(keys: list[Any], values: list[int]) -> list[Any]:
-    """Return the parameters of ``by_key``."""
     return [param for pair in zip(keys, values, strict=True) for param in pair]
 
 

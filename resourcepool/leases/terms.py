@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from resourcepool import options
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, LeaseReleased
-from resourcepool.labels import host_name
-from resourcepool.text import printable
+from resourcepool.text import host_name, printable
 
 MIN_TTL = 0.1  # seconds
 MAX_LENGTH = 200  # of a holder's name
@@ -142,7 +141,6 @@ def caller_location() -> SourceLine | None:
 
 @functools.lru_cache(1_000)
 def _is_wrapper(file: str) -> bool:
-    """Whether functions in this file acquire only on behalf of a caller."""
     return file.startswith(PACKAGE) or any(part in file for part in WRAPPERS)
 
 

@@ -10,7 +10,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.db.open_transaction import refuse_open_transaction
 from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.db.rows import insert_unless_exists
-from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.db.transactions import short_transaction
 from resourcepool.exceptions import AcquireTimeout
@@ -22,7 +22,7 @@ from resourcepool.locks.models import MAX_NAME, Barrier as BarrierRow
 from resourcepool.locks.notifications import NotificationLeases, NotificationSource, consume
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import release_quietly
+from resourcepool.waiting.source import release_quietly
 
 BARRIER_TTL = 100 * 365 * 86_400.0  # seconds: it never expires
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from resourcepool import options
 from resourcepool.clock import monotonic
-from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.locks import notifications
 from resourcepool.locks.lock import Lock
@@ -24,7 +24,7 @@ from resourcepool.locks.notifications import (
 )
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import release_quietly
+from resourcepool.waiting.source import release_quietly
 
 Result = TypeVar("Result")
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction
 
-from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, ResourcePoolError
 from resourcepool.leases.lease import Lease
 from resourcepool.locks.registry import has_ended

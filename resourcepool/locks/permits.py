@@ -16,7 +16,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.sync_async import for_asyncio
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.db.transactions import run_short_transaction
 from resourcepool.exceptions import BadOption
@@ -133,7 +133,7 @@ class Permits(Named):
 
     aholders = for_asyncio(holders)
 
-    # ``waiting.lease.Source``
+    # ``waiting.source.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         if self.key not in counted:

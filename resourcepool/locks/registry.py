@@ -8,7 +8,7 @@ import weakref
 from collections import defaultdict
 from typing import Any
 
-from resourcepool.db.threads.daemon import per_process
+from resourcepool.db.threads import per_process
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
 
 Key = tuple[Any, str, str]  # model, database, name

@@ -8,7 +8,7 @@ from functools import partial
 
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import ensure_row
-from resourcepool.db.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
 from resourcepool.leases import verbs
@@ -19,7 +19,7 @@ from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.locks.rwlock_sides import UPGRADE_PRIORITY, ReadLock, RWPermits, WriteLock
 from resourcepool.options import Seconds
-from resourcepool.waiting.lease import delivered, release_quietly
+from resourcepool.waiting.source import delivered, release_quietly
 
 
 class RWLock(RWPermits):

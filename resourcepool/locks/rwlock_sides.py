@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from resourcepool import options
 from resourcepool.clock import monotonic
-from resourcepool.db.threads.sync_async import Mode
+from resourcepool.db.sync_async import Mode
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, UpgradeConflict
 from resourcepool.leases.terms import Request
 from resourcepool.locks.base import TTL
@@ -18,7 +18,7 @@ from resourcepool.locks.permits import PermitLease, Permits, TooManyPermits, cou
 from resourcepool.locks.registry import current_owner
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import release_quietly
+from resourcepool.waiting.source import release_quietly
 
 READERS = 10
 MAX_READERS = 100  # a writer acquires and renews as many rows

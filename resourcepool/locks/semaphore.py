@@ -12,7 +12,7 @@ from django.db.models import Count, Q
 from resourcepool import options
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, in_thread, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, in_thread, run_sync
 from resourcepool.exceptions import NotHeld
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lockable import Hold, Lockable
@@ -21,7 +21,7 @@ from resourcepool.locks.permits import MAX_PERMITS, PermitLease, Permits, resize
 from resourcepool.locks.registry import holds, is_of_caller
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import delivered
+from resourcepool.waiting.source import delivered
 
 MAX_PERMITS_AT_ONCE = 1_000
 

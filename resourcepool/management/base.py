@@ -20,10 +20,10 @@ from resourcepool.db import dialect
 from resourcepool.db.dialect import ErrorKind
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.labels import host_name
 from resourcepool.management.arguments import Argument, add
 from resourcepool.management.layout import console, one_line, printable_lines, render_text
 from resourcepool.status.snapshots import as_data
+from resourcepool.text import host_name
 from resourcepool.translation import gettext as _, gettext_lazy
 
 # Exit codes as shells report them.
@@ -54,7 +54,6 @@ class OperatorCommand(BaseCommand):
     requires_system_checks: Any = []  # their findings must not block an operator in an emergency
 
     def arguments(self) -> Iterable[Argument]:
-        """Return the arguments and options of the command."""
         return ()
 
     def add_arguments(self, parser: CommandParser) -> None:

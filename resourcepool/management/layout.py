@@ -137,7 +137,6 @@ WRITE: Mapping[Unit, Callable[[Any], object]] = {
 
 
 def columns(figures: Iterable[Figure]) -> list[Column]:
-    """Return a column for each figure that has a label."""
     return [_column(figure) for figure in figures if figure.label]
 
 

@@ -6,15 +6,15 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from resourcepool.events import localized
-from resourcepool.labels import format_labels
 from resourcepool.management.layout import Column, more_rows_note, one_line, or_dash, table
 from resourcepool.queues.models import QueueGroup
-from resourcepool.status.queues.forecast import Forecast, ForecastMove, UnownedQueues
+from resourcepool.status.queues.forecast import Forecast, ForecastMove
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.queues.queues import MoveRecord, QueueStatus
 from resourcepool.status.queues.system import badge_of_server
 from resourcepool.status.times import ago, duration
-from resourcepool.translation import gettext as _, gettext_lazy, ngettext_lazy
+from resourcepool.text import format_labels
+from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_RANGES = 20  # of queues in status line of the map
 MAX_REASON = 300  # characters
@@ -77,16 +77,6 @@ SHARES = (
     Column(gettext_lazy("would have"), lambda row: row.after, is_number=True),
 )
 MAP = (Column("", lambda row: row[0]), Column("", lambda row: row[1]))
-WOULD_BE_UNOWNED = ngettext_lazy(
-    "%(count)s queue would be unowned: %(queues)s: %(why)s",
-    "%(count)s queues would be unowned: %(queues)s: %(why)s",
-    "number",
-)
-WOULD_STAY = ngettext_lazy(
-    "%(count)s queue would stay on a draining server: %(queues)s: %(why)s",
-    "%(count)s queues would stay on draining servers: %(queues)s: %(why)s",
-    "number",
-)
 
 
 def settings_as_text(status: QueueGroupStatus) -> list[str]:
@@ -163,19 +153,8 @@ def forecast_as_text(forecast: Forecast, limit: int) -> Iterator[Any]:
     if steps:
         yield from [table(steps[:limit], STEPS), *more_rows_note(limit, len(steps)), ""]
     yield table(forecast.shares, SHARES)
-    yield from (_describe(WOULD_BE_UNOWNED, group) for group in forecast.unowned[:limit])
-    yield from (_describe(WOULD_STAY, group) for group in forecast.staying[:limit])
     counts = {"count": f"{len(forecast.changes):,}", "queues": f"{forecast.queues:,}"}
     yield _("%(count)s of %(queues)s queues would move. Nothing was changed.") % counts
-
-
-def _describe(text: Any, group: UnownedQueues) -> str:
-    is_cut = group.count > len(group.first)  # a range would seem to end at the cut
-    queues = ", ".join(
-        [*map(one_line, group.first if is_cut else ranges(group.first)), *(["..."] if is_cut else [])]
-    )
-    reason = one_line(group.why, MAX_REASON)
-    return str(text % {"number": group.count, "count": f"{group.count:,}", "queues": queues, "why": reason})
 
 
 def ranges(queue_ids: Iterable[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from rich.console import Group
 from rich.live import Live
 
 from resourcepool import options as checked
-from resourcepool.db.threads.wakeup import interruptible_sleep
+from resourcepool.db.threads import interruptible_sleep
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.arguments import Argument, add, arg, flag

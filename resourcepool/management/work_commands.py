@@ -75,7 +75,6 @@ class NamedRowsCommand(CommandGroup):
 
     @property
     def name(self) -> Argument:
-        """The argument for the name of a row."""
         return arg(self.system.word, _("name"))
 
     def known(self, options: Options) -> Any:

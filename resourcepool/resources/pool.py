@@ -13,7 +13,7 @@ from django.utils.asyncio import async_unsafe
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting, refuse_unknown_settings
 from resourcepool.db.open_transaction import refuse_open_transaction
-from resourcepool.db.threads.sync_async import ASYNC, USE_ASYNC, run_sync
+from resourcepool.db.sync_async import ASYNC, USE_ASYNC, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
@@ -35,7 +35,7 @@ from resourcepool.resources.requests import (
 from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.source import PoolSource
 from resourcepool.waiting.acquire import acquire, acquire_now, wait_for
-from resourcepool.waiting.lease import claim, delivered, make_handles
+from resourcepool.waiting.source import claim, delivered, make_handles
 
 MAX_CACHED = 1_000  # requests per pool
 CACHEABLE = (str, int, float, bool, timedelta, type(None))  # types compared by value

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, cast
 from django.db import connections
 
 from resourcepool import options
-from resourcepool.db.threads.sync_async import run_sync
+from resourcepool.db.sync_async import run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.resources.lease import M, ResourceLease

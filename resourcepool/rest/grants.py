@@ -18,7 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.clock import monotonic
 from resourcepool.db.open_transaction import refuse_open_transaction
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import run_sync
+from resourcepool.db.sync_async import run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, Hidden, LeaseLost
@@ -34,7 +34,7 @@ from resourcepool.rest.limits import HolderName, Quota
 from resourcepool.signals import EventKind, is_recorded
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import Source
+from resourcepool.waiting.source import Source
 
 MAX_LEASES_OF_REQUEST = 10
 SALT = "resourcepool.lease"

@@ -17,12 +17,12 @@ from rest_framework.request import Request
 from resourcepool import options
 from resourcepool.conf import rest_limits, rest_waits
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.daemon import per_process
+from resourcepool.db.threads import per_process
 from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request as LeaseRequest
 from resourcepool.rest.refusals import TooManyLeases, caller, retry_delay, user_name
-from resourcepool.waiting.lease import Source
+from resourcepool.waiting.source import Source
 
 # Lengths in characters. Together they fit in the column.
 MAX_HOLDER = 72
@@ -198,7 +198,7 @@ def wait_slot(request: Request, wanted: LeaseRequest) -> Iterator[LeaseRequest]:
     Raises:
         TooManyWait: instead of the AcquireTimeout of a request without its timeout.
     """
-    most = max_waits(request)
+    most = rest_waits() if has_threads(request) else 0
     with wait_slots.take(most if wanted.timeout else 0) as has_slot:
         try:
             yield wanted if has_slot else dataclasses.replace(wanted, timeout=0.0)
@@ -213,11 +213,6 @@ def wait_slot(request: Request, wanted: LeaseRequest) -> Iterator[LeaseRequest]:
             raise TooManyWait(
                 f"{error}. No more requests can wait in this process of the web server: {why}"
             ) from None
-
-
-def max_waits(request: Request) -> int:
-    """Return how many requests may wait here; none in a process with a single thread."""
-    return rest_waits() if has_threads(request) else 0
 
 
 def has_threads(request: Request) -> bool:

@@ -101,7 +101,6 @@ def require(request: Request, action: str, *models: Any) -> None:
 
 
 def has_permission(request: Request, action: str, model: Any) -> bool:
-    """Whether the user has this permission for the model."""
     return bool(request.user.has_perm(permission(action, model)))
 
 

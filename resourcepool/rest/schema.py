@@ -81,7 +81,6 @@ def serializer_of(dataclass: Any) -> type[Serializer[Any]]:
 
 
 def field_of(hint: Any, **options: Any) -> AnyField:
-    """Return the field for a type hint."""
     origin, args = get_origin(hint), get_args(hint)
     if NoneType in args:
         (hint,) = (one for one in args if one is not NoneType)

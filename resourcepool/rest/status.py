@@ -1,6 +1,6 @@
 """The status of everything, as the dashboard and the commands show it, for callers with permission to view it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, get_args, get_type_hints
 
 from rest_framework.request import Request
@@ -82,7 +82,9 @@ class Resources(View):
                 raise error.of("after") from None
         pks = fetch_all(rows.order_by("pk").values_list("pk", flat=True)[: limit + 1])
         records = resource_records(rows.filter(pk__in=pks[:limit]))
-        return Response({"resources": as_data(list(records)), "after": next_page(pks, limit)})
+        return Response(
+            {"resources": as_data(list(records)), "after": str(pks[limit - 1]) if len(pks) > limit else ""}
+        )
 
 
 class ResourceDetail(View):
@@ -211,8 +213,3 @@ def limit_of(query: Mapping[str, str]) -> int:
     text = query.get("limit", str(serializers.MAX_LIMIT))
     is_number = text.isascii() and text.isdecimal() and len(text) < 9
     return options.whole("limit", int(text) if is_number else text, least=1, most=serializers.MAX_LIMIT)
-
-
-def next_page(keys: Sequence[Any], limit: int) -> str:
-    """Return ``after`` for the next page, given the keys of this page and the next key; "" on the last page."""
-    return str(keys[limit - 1]) if len(keys) > limit else ""

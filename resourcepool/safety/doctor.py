@@ -50,7 +50,9 @@ class Statement:
 
 def statements(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list[Statement]:
     """Return the frequent statements on these models with their plans; runs none of them."""
-    big = {model._meta.db_table for model in leased if _is_big(connection, model)}
+    # Counted up to a limit: a full count of a large table would take minutes.
+    counts = {model: verbs.rows_of(connection, model).order_by()[: BIG + 1].count() for model in leased}
+    big = {model._meta.db_table for model, count in counts.items() if count > BIG}
     checked = []
     for model in leased:
         for name, send in _frequent_statements(connection, model):
@@ -114,11 +116,6 @@ def _some_keys(connection: BaseDatabaseWrapper, model: Model) -> list[Any]:
     keys = list(verbs.rows_of(connection, model).order_by("pk").values_list("pk", flat=True)[:MANY])
     pk: Any = model._meta.pk
     return keys if len(keys) > 1 else [*keys, PLACEHOLDER_KEYS.get(pk.get_internal_type(), 1)] * 2
-
-
-def _is_big(connection: BaseDatabaseWrapper, model: Model) -> bool:
-    # A full count of a large table would take minutes.
-    return verbs.rows_of(connection, model).order_by()[: BIG + 1].count() > BIG
 
 
 class _Caught(Exception):

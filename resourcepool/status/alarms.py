@@ -267,5 +267,4 @@ def snoozes() -> dict[str, Snooze]:
 
 
 def key_of(alarm: str) -> str:
-    """Return the key of an alarm in ``snoozes``."""
     return storable(alarm, MAX_ROW)

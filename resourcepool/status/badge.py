@@ -60,7 +60,6 @@ _OF_WORK = {"running": Level.BUSY, "assigned": Level.BUSY, "done": Level.OK}
 
 
 def resource_badge(state: State) -> Badge:
-    """Return the state of a resource."""
     return Badge(_OF_RESOURCES.get(state, Level.IDLE), state.value, state.label)
 
 

@@ -41,11 +41,9 @@ class ElectionStatus(ReasonsMixin):
 
     @property
     def badge(self) -> Badge:
-        """See ``ReasonsMixin``."""
         return LED if self.leader else ELECTING if self.standbys else NO_LEADER
 
     def reasons(self) -> Iterator[str]:
-        """See ``ReasonsMixin``."""
         if not self.leader and not self.standbys:
             yield gettext("no leader and no standbys")
 

@@ -1,7 +1,7 @@
 """Finds anything by what an operator has at hand: a number, an address, a holder, a lock, a task, a user name."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import router
@@ -17,7 +17,7 @@ from resourcepool.status.alarm import ABOUT_LOCKS, LOCK_LABELS
 from resourcepool.status.event_text import add_sentences
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, lock_named
-from resourcepool.status.locks.summary import first_holders, held_by, past_text, processes
+from resourcepool.status.locks.summary import held_by, lock_facts, processes
 from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.registry import named_systems
 from resourcepool.status.resources import why
@@ -91,24 +91,10 @@ def _resources_and_holders(text: str, models: Sequence[Any]) -> Iterator[Found]:
 
 
 def _resource(row: Any) -> Found:
-    one = why.resource(row)
-    lines = [f"{capfirst(str(one.state.label))}.", one.explanation]
-    if one.lease:
-        lines[1:] = [_held_since(one.lease), one.explanation]
-    if one.endings and not one.lease:
-        last = one.endings[0]
-        values = {"how": last.what.label, "ago": ago(last.age), "holder": last.holder or "-"}
-        lines.append(_("Its last lease, of %(holder)s, ended %(ago)s: %(how)s.") % values)
+    *about, (_why, explanation), check = why.facts(why.resource(row))
+    line = ", ".join(f"{name}: {value}" for name, value in (*about, check))
     name = f"{row.pk}: {row}" if str(row) != str(row.pk) else str(row.pk)
-    return Found(f"{capfirst(row._meta.verbose_name)} {name}", lines, type(row), row.pk)
-
-
-def _held_since(lease: ActiveLease) -> str:
-    values = {"holder": lease.holder, "left": duration(lease.expires_in)}
-    if lease.held is None:
-        return _("Held by %(holder)s; expires in %(left)s unless renewed.") % values
-    text = _("Held by %(holder)s for %(time)s; expires in %(left)s unless renewed.")
-    return text % {**values, "time": duration(lease.held)}
+    return Found(f"{capfirst(row._meta.verbose_name)} {name}", [capfirst(line), explanation], type(row), row.pk)
 
 
 def _holder(holder: why.HolderExplanation) -> Found:
@@ -204,21 +190,9 @@ def _locks_called(text: str) -> list[LockStatus]:
 
 
 def _lock(lock: LockStatus) -> list[str]:
-    lines = []
-    if lock.in_use:
-        left = duration(max(held.expires_in for held in lock.in_use))
-        values = {"holder": first_holders(lock), "left": left}
-        lines.append(_("Held by %(holder)s; expires in %(left)s unless renewed.") % values)
-    elif lock.kind.is_held:
-        lines.append(_("It has no holder."))
-    if past := past_text(lock):
-        lines.append(f"{capfirst(past)}.")
-    if lock.longest_wait is not None:
-        text = ngettext(
-            "%(count)d waiter, for %(wait)s.", "%(count)d waiters, the first for %(wait)s.", lock.waiters
-        )
-        lines.append(text % {"count": lock.waiters, "wait": duration(lock.longest_wait)})
-    return lines or [_("It has no waiters.")]
+    first = replace(lock, holders=lock.holders[:MAX_FOUND], line=())
+    (_state, sentence), *others = lock_facts(first)
+    return [sentence, *(capfirst(f"{name}: {value}") for name, value in others)]
 
 
 def _work(text: str, visible: Set[Any]) -> Iterator[Found]:

@@ -42,7 +42,6 @@ class JobStatus:
 
 
 def jobs() -> dict[str, JobStatus]:
-    """Return {name: status of the job}."""
     rows = verbs.rows_of(connections[router.db_for_write(Job)], Job).order_by("name")
     rows = rows.annotate(left=Until("busy_before"), done=Since("done_at"), failed=Since("failed_at"))
     return {
@@ -111,11 +110,9 @@ class DatabasesSystem(System):
 
     @property
     def plural(self) -> str:
-        """See ``System``."""
         return _("databases")
 
     def list_of_alarm(self, kind: AlarmKind, name: str) -> tuple[Any, dict[str, str]]:
-        """See ``System``."""
         return None, {}
 
 

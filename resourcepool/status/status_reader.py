@@ -48,7 +48,6 @@ class ReasonsMixin:
         return localized(joined([*self.reasons()]))
 
     def reasons(self) -> Iterator[str]:
-        """Yield each reason."""
         raise NotImplementedError
 
 

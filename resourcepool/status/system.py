@@ -78,7 +78,6 @@ class Figure:
     heading: Any = None
 
     def of(self, status: Any) -> Any:
-        """Return its value."""
         return attrgetter(self.value)(status) if isinstance(self.value, str) else self.value(status)
 
 
@@ -156,7 +155,6 @@ class System:
 
     @property
     def models(self) -> set[Any]:
-        """The models of all its rows."""
         lists = [*self.alarm_lists.values(), *(figure.rows for figure in self.figures)]
         return {*self.viewed, *self.details, *(rows.model for rows in lists if rows)}
 
@@ -222,5 +220,4 @@ WRITE: Mapping[Unit, Callable[[Any], object]] = {
 
 
 def figure_text(figure: Figure, status: Any) -> str:
-    """Return a figure of a status as text."""
     return str(WRITE.get(figure.unit, str)(figure.of(status)))

@@ -13,10 +13,9 @@ from resourcepool.history.models import Sample
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using
 from resourcepool.status.locks.lock_status import LockStatus, status_of
-from resourcepool.status.locks.summary import first_holders
+from resourcepool.status.locks.summary import state_sentence
 from resourcepool.status.resources.waiters import WaiterStatus, matching, waiter_status
 from resourcepool.status.snapshots import Since, fetch_all
-from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 from resourcepool.waiting.models import Ticket, pool_name
 
@@ -139,7 +138,7 @@ def _for_lock(row: Any, lock: LockStatus, place: int) -> Waiting:
         waited=row.waited,
         place=place,
         expected=None,
-        why=_why_locked(lock),
+        why=state_sentence(lock),
     )
 
 
@@ -186,15 +185,3 @@ def _locks(pools: Collection[str]) -> dict[str, LockStatus]:
         for kind, of_kind in names.items()
         for name, status in status_of(kind, list(of_kind)).items()
     }
-
-
-def _why_locked(lock: LockStatus) -> str:
-    if lock.kind is LockKind.BARRIER:
-        return _("The barrier has not been removed yet.")
-    if not lock.kind.is_held:
-        return _("It has not been notified yet.")
-    if not lock.in_use:
-        return _("It has no holder: the waiter is served at once unless its process is stopped.")
-    longest = max(held.expires_in for held in lock.in_use)
-    values = {"holder": first_holders(lock), "left": duration(longest)}
-    return _("Held by %(holder)s; expires in %(left)s unless renewed.") % values

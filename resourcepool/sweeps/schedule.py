@@ -79,7 +79,6 @@ def _action(entry: Entry, found: InstalledEntry | None) -> EntryAction:
 
 
 def _is_ours(found: InstalledEntry) -> bool:
-    """Whether it is unchanged since an earlier run."""
     return found.is_enabled and found.note == NOTE.format(every=found.every)
 
 

@@ -213,7 +213,7 @@ class AbstractWork(models.Model):
                 self.pk = existing
                 return bool(existing == tried)
             # The snapshot of this transaction may be older than the other row.
-            if not dialect.violates(connections[using], error, constraint.name):
+            if not dialect.of(connections[using]).violates(error, constraint.name):
                 raise
             return False
         except BaseException:

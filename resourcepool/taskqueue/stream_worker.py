@@ -12,7 +12,7 @@ from django.db import connections, transaction
 
 from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.elections.election import Term
 from resourcepool.events import sentence_for

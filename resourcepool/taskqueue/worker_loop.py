@@ -15,7 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost

@@ -28,7 +28,6 @@ register.filter("precise_duration", partial(precise_duration, text=TENTHS))
 
 @register.filter
 def move_label(what: str) -> str:
-    """Return the label of a kind of move."""
     return str(Move.Action(what).label) if what in Move.Action.values else what
 
 

@@ -18,15 +18,23 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.clock import monotonic
 from resourcepool.db.open_transaction import refuse_open_transaction
-from resourcepool.db.threads.sync_async import Mode, never
-from resourcepool.db.threads.wakeup import periodic_wakeup
+from resourcepool.db.sync_async import Mode, never
+from resourcepool.db.threads import periodic_wakeup
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, Request, default_holder
 from resourcepool.waiting import assignment, tickets
-from resourcepool.waiting.lease import NoneFree, Source, can_wait, claim, limited, make_handles, release_quietly
 from resourcepool.waiting.pacing import FIRST_IN_LINE
 from resourcepool.waiting.poll import POLL, poller_on
+from resourcepool.waiting.source import (
+    NoneFree,
+    Source,
+    can_wait,
+    claim,
+    limited,
+    make_handles,
+    release_quietly,
+)
 from resourcepool.waiting.waiter import Waiter
 
 TICKET_NOT_INSERTED = "the database did not store a ticket in that time: it is slow, or rows are locked"
@@ -179,7 +187,7 @@ def _scan(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None
     """Give this waiter the free rows that are due to it; return the grants if it has got all its rows."""
     model, request, ticket = waiter.model, waiter.request, waiter.ticket
     assert ticket is not None  # noqa: S101 (for the type checker)
-    seen, given = assignment.assign_free_rows(connection, model, request.selector, only=ticket.pk)
+    seen, given = assignment.assign_free_rows(connection, model, request.selector, only=[ticket.pk])
     rows = given.get(ticket.pk, ())
     if len(rows) >= request.count or len(seen.free) >= len(given) + FIRST_IN_LINE:
         waiter.pacing.found_free()  # a claim would have succeeded with less work

@@ -6,7 +6,7 @@ Any process that scans does this. A released row goes to the first waiter at onc
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -73,13 +73,13 @@ def assign_free_rows(
     model: Model,
     selector: str = "{}",
     most: int = FIRST_TICKETS,
-    only: int | None = None,
+    only: Collection[int] | None = None,
 ) -> tuple[FreeRows, dict[int, HeldRows]]:
     """Give free rows to the first matching waiters.
 
     Args:
         most: maximum number of free rows to read.
-        only: give only the rows that are due to this ticket; the owners of earlier tickets scan themselves.
+        only: give only the rows that are due to these tickets; the owners of earlier tickets scan themselves.
 
     Returns:
         The rows that were free for ``selector`` (and for ``only``), and {ticket: its rows now} of the tickets that got
@@ -97,8 +97,8 @@ def assign_free_rows(
         fences = {pk: fence for rows in by_selector.values() for pk, fence in rows.free.items()}
 
         def take(ticket: WaitingTicket, pk: Any) -> bool:
-            if only is not None and ticket.pk != only:
-                seen.free.pop(pk, None)  # not free for this one
+            if only is not None and ticket.pk not in only:
+                seen.free.pop(pk, None)  # not free for these
                 return True
             ticket = served.get(ticket.pk, ticket)
             given = _give_free(connection, model, pk, fences[pk], ticket)

@@ -16,12 +16,12 @@ from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.background import log_errors, own_connections
 from resourcepool.db.background_thread import PAUSE_AFTER_FAILURE, WAITERS, BackgroundThread
-from resourcepool.db.threads.sync_async import never
+from resourcepool.db.sync_async import never
 from resourcepool.db.timeouts import STATEMENT_TIMEOUT, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper
-from resourcepool.waiting.lease import limited
+from resourcepool.waiting.source import limited
 from resourcepool.waiting.turn import Turns
 from resourcepool.waiting.waiter import Waiter
 

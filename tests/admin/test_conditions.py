@@ -52,8 +52,8 @@ def test_the_lists_say_what_is_waited_for_what_stands_and_who_was_notified(admin
 @pytest.mark.usefixtures("places")
 def test_the_page_of_a_name_has_its_line_and_those_who_were_notified(admin_client: Client) -> None:
     shown = text(admin_client, f"{CONDITIONS}orders/change/")
-    assert f"{later(A)}: waiting for 10 min" in shown
-    assert f"{C}: passes to the next waiter in" in shown
+    assert f"{later(A)}: 1, waiting for 10 min" in shown
+    assert f"{C}: 1, fence" in shown
     shown = text(admin_client, f"{BARRIERS}import done/change/")
     assert "<h1>barrier import done</h1>" in shown
     assert A in shown

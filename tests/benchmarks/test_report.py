@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.aims import Row
-from benchmarks.medians import ratio, starts
 from benchmarks.report import is_sound, tables
-from benchmarks.run import BESIDE
-from benchmarks.speed import page
 
 EXHAUSTED = "128 on 40 held 50 ms"
 
@@ -76,53 +73,6 @@ def test_a_full_pool_is_judged_by_sessions_and_order() -> None:
     assert "in the order in which rows were given | <= 8 | <= 4 | 6; in the order in which acquire" in text
     cells = "600 | 0.75 | 100 ms | 220 ms | 300 ms | 2.0 | 2.00 | 5.2 | 130 | 2, 12 | 0"
     assert f"| resourcepool, spread | {cells} |" in text
-
-
-def test_the_start_is_compared_with_the_rate_that_follows() -> None:
-    rounds = [(300, 600), (500, 500), (330, 600)]
-    found = starts([{"contestant": "x", "point": "p", "rate": a, "steady_rate": b} for a, b in rounds])
-    assert found == [{"contestant": "x", "point": "p", "rate": 330, "steady_rate": 600, "share": 0.55}]
-    text = tables(measured(start=[{**found[0], "contestant": "resourcepool, spread", "point": EXHAUSTED}]))
-    assert "beside their steady rate | >= 0.70 | >= 0.90 | 0.55; 330 of 600 cycles/s | **missed** |" in text
-
-
-def test_another_checkout_is_shown_as_ratios() -> None:
-    ours, other = waiting("resourcepool, spread", 600), waiting("resourcepool, spread" + BESIDE, 500)
-    text = tables(measured(ours, other))
-    assert f"| MariaDB, {EXHAUSTED}, resourcepool, spread | 1.20 | 1.00 | 1.00 |" in text
-    assert "This checkout beside" not in tables(measured(ours))
-
-
-def test_without_a_common_round_there_is_no_ratio() -> None:
-    one = waiting("resourcepool, spread", 600)
-    assert ratio(one, None) is None
-    assert ratio(one, {"rounds": []}) is None
-    assert ratio(one, {"rounds": [{"rate": 0.0}]}) is None
-
-
-def test_speed_is_shown_by_rows_workers_and_hold() -> None:
-    sized = {"rows": 40, "processes": 128, "hold": 0.05}
-    free = {"rows": 40, "processes": 32, "hold": 0.0}
-    text = page(
-        measured(
-            waiting("resourcepool, spread", 600, **sized),
-            waiting("resourcepool, spread", 500, database="postgres", **sized),
-            result("resourcepool, spread", "32 on 40", 3_000, p99=0.005, **free),
-            waiting("Redis BLPOP", 790, **sized),
-        )
-    )
-    assert "| rows | workers | held for | MariaDB | PostgreSQL |\n" in text
-    assert (
-        "| 40 | 32 | 0 | 3,000/s, 5.0 ms | - |\n| 40 | 128 | 50 ms | 600/s, 220 ms | 500/s, 220 ms |\n" in text
-    )
-    assert "- MariaDB, on this machine: 3,000 grants/s while rows are free, 600 with waiters.\n" in text
-    assert f"- {EXHAUSTED}: 600/s, 220 ms with MariaDB; 790/s, 220 ms with a list in Redis" in text
-
-
-def test_each_way_to_be_told_has_its_row() -> None:
-    one = {"database": "mysql", "contestant": "resourcepool, spread", "grants": 50, "p50": 0.04, "p99": 0.2}
-    row = "| one waiter, polling: has the row after its release, p50 | <= 5.0 ms | <= 3.8 ms |"
-    assert f"{row} 40.0 ms; p99 200.0 ms | **missed** |" in tables(measured(grant=[one]))
 
 
 @pytest.mark.parametrize(

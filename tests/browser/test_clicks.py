@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy, Stream, Task
 from resourcepool.signals import EventKind
-from resourcepool.taskqueue import NewTask, submit_many
 from tests.admin.conftest import event
-from tests.app.rows import change, columns, granted, hold, several
+from tests.app.rows import columns, hold, several
 
 DASHBOARD, LIST = "/admin/resourcepool/dashboard/", "/admin/resourcepool/proxy/"
 LAPTOP, PHONE = (1280, 800), (400, 850)
@@ -71,20 +69,6 @@ def test_a_resource_returns_to_service_with_one_click(hand: Clicks) -> None:
     assert (hand.count, columns(row)["in_service"]) == (1, True)
 
 
-def test_a_stream_is_unblocked_from_the_dashboard_with_two_clicks(hand: Clicks) -> None:
-    granted(Stream.objects.create(name="oracle"), "web-1")
-    change(Stream.objects.get(), busy_before=DbLater(600))
-    submit_many("oracle", [NewTask("note", key=f"req-{number}") for number in range(60)])
-    Task.objects.filter(key="req-0").update(state="blocked", outcome="no space left on device")
-    page = hand.page
-    page.goto(DASHBOARD)
-    hand.click(page.get_by_role("link", name="oracle", exact=True).first)
-    work = page.locator("#resourcepool-work li", has_text="no space left on device")
-    hand.click(work.get_by_role("button", name="Retry"))
-    page.get_by_text("Task oracle/req-0 is ready again.").wait_for()
-    assert (hand.count, Task.objects.get(key="req-0").state) == (2, "ready")
-
-
 def test_what_happened_yesterday_is_found_with_two_clicks(hand: Clicks) -> None:
     (row,) = several(Proxy, 1)
     event(row, EventKind.REVOKED, ago=86_400, actor="ann", reason="stuck since the deploy", holder="crawler-7")
@@ -115,27 +99,3 @@ def test_who_did_it_is_found_by_the_name_of_the_operator(hand: Clicks) -> None:
     page.keyboard.press("Enter")
     page.get_by_text("maria revoked proxy").wait_for()
     assert hand.count == 0
-
-
-def test_nothing_is_wider_than_the_window_and_no_address_is_broken(hand: Clicks) -> None:
-    rows = several(Proxy, 2)
-    change(rows[0], host="eu-gate-3.crawl-4.example.net")
-    hold(rows[0], holder="crawler-12.internal.example/41234/MainThread/9f3c.12")
-    Stream.objects.create(name="oracle-eu-production")
-    event(rows[0], EventKind.REVOKED, actor="maria", reason="x" * 180, holder="crawler-7")
-    page = hand.page
-    for address in (
-        LIST,
-        f"{LIST}{rows[0].pk}/change/",
-        "/admin/resourcepool/event/",
-        "/admin/resourcepool/stream/",
-    ):
-        page.goto(address)
-        page.locator("#content").wait_for()
-        width = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert width <= 0, address
-    page.goto(LIST)
-    page.locator("#result_list").wait_for()
-    box = page.locator(".resourcepool-address").first.bounding_box()
-    assert box["height"] < 30, "one line"
-    assert box["x"] + box["width"] <= page.viewport_size["width"]

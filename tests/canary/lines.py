@@ -14,6 +14,7 @@ LINES: dict[str, list[list[str]]] = {
         ["--all", *WHY, "--json", "--dry-run", "--limit", "5"],
         ["--holder", PASSWORD, *WHY],
         ["--host", PASSWORD, *WHY],
+        ["proxy", "--tag", SCRIPT, "--where", f"username={SCRIPT}", *WHY],
         ["proxy", "{pk}", *WHY, "--dry-run"],
         ["proxy", "nonsense", *WHY],
         ["--all", *WHY, "--yes"],
@@ -28,6 +29,7 @@ LINES: dict[str, list[list[str]]] = {
         ["proxy", "{pk}", *WHY, "--for", "5m"],
         ["proxy", "--all", *WHY, "--yes", "--wait", "0"],
         ["proxy", "{pk}", "--back"],
+        ["--holder", SCRIPT, "--host", SCRIPT, *WHY],
     ],
     "export": [
         [],
@@ -57,6 +59,7 @@ LINES: dict[str, list[list[str]]] = {
         ["reserve", "proxy", "--all", *WHY, "--yes", "--name", "Ann"],
         ["return_to_service", "proxy", "{pk}"],
         ["acknowledge", "proxy", "{pk}", *WHY],
+        ["revoke", "--holder", SCRIPT, "--host", SCRIPT, *WHY],
     ],
     "queues": [
         [],

@@ -5,6 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from tests.chaos.faults import crashes
 from tests.chaos.worker import Worker
 from tests.concurrency.judge import judge
 
@@ -31,3 +32,16 @@ def test_a_worker_that_is_stopped_while_it_notes_something_leaves_evidence_that_
         worker.note("acquired", lease)
         worker.note("using", lease)
     assert len(judge(worker.log.events()).uses) == (line == "using" or moment == "after it is written")
+
+
+# The times of server kills.
+
+
+@pytest.mark.parametrize(
+    ("seconds", "every", "moments"),
+    [(60, 20, [15, 35]), (20, 20, [5]), (8, 20, [2]), (60, 0, []), (100, 20, [15, 35, 55, 75])],
+)
+def test_the_server_is_killed_now_and_then_and_has_time_to_come_back(
+    seconds: float, every: float, moments: list[float]
+) -> None:
+    assert crashes(seconds, every) == moments

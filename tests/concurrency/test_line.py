@@ -14,7 +14,7 @@ from tests.app.rows import columns, new
 from tests.concurrency.evidence import Event, Log
 from tests.concurrency.judge import judge
 from tests.concurrency.tickets import in_line, lapse_after
-from tests.eventually import InBackground, eventually
+from tests.eventually import eventually
 from tests.spawned import Child, Spawner
 
 # Long enough that no ticket is renewed during a test: a release skips a ticket that is being renewed.
@@ -128,19 +128,6 @@ def test_a_paused_waiter_does_not_trust_an_expired_row(queue: Queue) -> None:
     assert judge(queue.events()).overlaps == []
 
 
-def test_a_waiter_paused_until_its_ticket_expired_takes_a_new_one(queue: Queue) -> None:
-    row = new(Proxy)
-    queue.start(lapsing=["sleeper"], sleeper={}, second={})
-    with Proxy.pool.lease():
-        queue.join("sleeper", "second")
-        queue.children["sleeper"].send(signal.SIGSTOP)
-        eventually(lambda: in_line() == ["second"])
-        queue.children["sleeper"].send(signal.SIGCONT)
-        eventually(lambda: in_line() == ["second", "sleeper"])
-    assert queue.served() == ["second", "sleeper"]
-    assert columns(row)["holder"] == ""
-
-
 def test_killed_waiters_block_a_row_for_the_life_of_one_ticket(queue: Queue) -> None:
     """While one of them has the row, the tickets of the others expire, too."""
     row = new(Proxy)
@@ -155,69 +142,6 @@ def test_killed_waiters_block_a_row_for_the_life_of_one_ticket(queue: Queue) -> 
     first = queue.events()[0]
     assert first.fence == lease.fence + 2, "one hand-over to the dead, one to the living"
     assert judge(queue.events()).overlaps == []
-
-
-def test_waiters_behind_killed_ones_are_served_in_order_on_two_rows(queue: Queue) -> None:
-    new(Proxy)
-    new(Proxy)
-    dead, living = ["dead 1", "dead 2"], ["living 1", "living 2", "living 3", "living 4"]
-    queue.start(lapsing=dead, **{name: {} for name in [*dead, *living]})
-    with Proxy.pool.lease(), Proxy.pool.lease():
-        queue.join(*dead, *living)
-        for name in dead:
-            queue.children[name].kill()
-    assert sorted(queue.served()) == living
-    # By fence: who was given a row first need not be the first to notice.
-    # And one may have had its row and given it up before the other row lapses.
-    for by_fence in queue.served_by_row():
-        assert by_fence == sorted(by_fence)
-    assert judge(queue.events()).overlaps == []
-
-
-def test_a_request_for_several_rows_collects_them_before_later_waiters(queue: Queue) -> None:
-    rows = [new(Proxy), new(Proxy)]
-    queue.start(behind={})
-    held: Any = Proxy.pool.acquire_many(2, wait=False)
-    both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=30, holder="both"))
-    eventually(lambda: in_line() == ["both"])
-    queue.join("behind")
-    held[0].release()
-    assert in_line() == ["both", "behind"]
-    held[1].release()
-    leases = both.result()
-    assert {lease.pk for lease in leases} == {row.pk for row in rows}
-    assert queue.acquired() == []
-    leases[0].release()
-    assert queue.served() == ["behind"]
-    leases[1].release()
-
-
-def test_priority_comes_before_arrival(queue: Queue) -> None:
-    new(Proxy)
-    queue.start(usual={}, late={"priority": 5}, urgent={"priority": -1}, usual_too={})
-    with Proxy.pool.lease():
-        queue.join("late", "usual", "usual_too", "urgent")
-        assert in_line() == ["urgent", "usual", "usual_too", "late"]
-    assert queue.served() == ["urgent", "usual", "usual_too", "late"]
-
-
-def test_waiters_for_other_rows_are_not_blocked(queue: Queue) -> None:
-    """No row for the first waiter becomes free; waiters for other rows behind it are served."""
-    us, german = new(Proxy, country="US"), new(Proxy, country="DE")
-    queue.start(
-        american={"country": "US"}, german={"country": "DE"}, anything={}, american_too={"country": "US"}
-    )
-    held = [Proxy.pool.acquire(country=country) for country in ("US", "DE")]
-    queue.join("american", "american_too", "german", "anything")
-    held[1].release()
-    eventually(lambda: in_line() == ["american", "american_too"])
-    # A row that matches no waiter is not kept for them.
-    newcomer: Any = eventually(lambda: Proxy.pool.acquire(wait=False))
-    assert newcomer.pk == german.pk
-    held[0].release()
-    assert queue.served() == ["german", "anything", "american", "american_too"]
-    newcomer.release()
-    assert {event.pk for event in queue.events()[-4:]} == {us.pk}
 
 
 def test_a_caller_that_does_not_wait_never_overtakes(queue: Queue) -> None:

@@ -10,7 +10,7 @@ from resourcepool.dashboard.charts import drawn
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy, Sample
 from resourcepool.status.resources.activity import Point
-from tests.app.rows import hold, new
+from tests.app.rows import new
 from tests.dashboard.test_views import client_with
 
 CHARTS = "/admin/resourcepool/dashboard/charts/"
@@ -29,20 +29,19 @@ def titles(*points: Point | None) -> list[str]:
 
 
 def test_there_is_no_chart_where_there_is_nothing_to_see() -> None:
-    assert titles(None, Point(0, 0, 0, None, None), Point(0, 0, 0, 0.0, 0)) == []
+    assert titles(None, Point(0, 0, 0, 0.0, 0)) == []
     assert titles(Point(0, 5, 0, 0.0, 0)) == ["In use"]
     assert titles(Point(1, 5, 2, 0.5, 1)) == ["In use", "Waiting", "Acquired per minute", "Lost or expired"]
 
 
-def test_it_ends_now_with_the_present_state_and_has_a_time_for_each_value() -> None:
-    hold(new(Proxy))
+def test_it_ends_with_the_latest_minute_and_has_a_time_for_each_value() -> None:
     Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-130), free=7, leased=3, waiters=2)
     data = client_with("view_proxy").get(CHARTS, {**POOL, "span": "15m"}).json()
     use, waiting = data["charts"][:2]
     assert (use["title"], waiting["title"]) == ("In use", "Waiting")
     leased, capacity = use["series"]
-    assert leased["values"][-3:] == [3, None, 1]
-    assert capacity["values"][-3:] == [10, None, 1]
+    assert leased["values"][-3:] == [None, 3, None]
+    assert capacity["values"][-3:] == [None, 10, None]
     assert len(data["times"]) == len(leased["values"]) == 15
     assert {after - before for before, after in zip(data["times"], data["times"][1:], strict=False)} == {60}
     assert abs(data["times"][-1] - time.time()) < 600

@@ -3,11 +3,11 @@
 from functools import partial
 
 from resourcepool.clock import monotonic
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from tests.eventually import InBackground
 from tests.interruptions import at_each_line
 
-FILES = ("resourcepool/db/threads/wakeup.py", "/threading.py", "/queue.py")
+FILES = ("resourcepool/db/threads.py", "/threading.py", "/queue.py")
 
 
 def test_a_ring_ends_the_sleep_and_one_before_the_sleep_prevents_it() -> None:

@@ -121,7 +121,7 @@ SYSTEMS = (
         "leases/statements.py",
         "AND {fence} = {by_key(key, keys, fences)}",
         "AND 0 <> {by_key(key, keys, fences)}",
-        ("tests/taskqueue/dispenser/test_dispenser.py", "tests/taskqueue/dispenser/test_refused.py"),
+        ("tests/taskqueue/dispenser/test_dispenser.py", "tests/taskqueue/dispenser/test_bad_input.py"),
     ),
     Mutation(
         "semaphores: all or none",

@@ -77,7 +77,7 @@ WAITING = (
     Mutation(
         "a newcomer takes a row that is due to an earlier waiter",
         "waiting/assignment.py",
-        "if only is not None and ticket.pk != only:",
+        "if only is not None and ticket.pk not in only:",
         "if False:",
         THE_HANDOVER,
     ),

@@ -68,7 +68,7 @@ def test_status_and_why(committed: None, chinese: None) -> None:
 def test_close_drain_and_what_is_refused(committed: None, chinese: None) -> None:
     proxy = Proxy.objects.create(host="a.example", port=80)
     lease(proxy)
-    assert "已收回 1 个租约。" in run("close", "proxy", proxy.pk, "--reason", "x").out
+    assert "已收回租约：代理 http://a.example:80。" in run("close", "proxy", proxy.pk, "--reason", "x").out
     assert "已停用：代理 http://a.example:80。" in run("drain", "proxy", proxy.pk, "--reason", "x").out
     assert "--reason：必填，一行文本，1 到 200 个字符" in run("drain", "proxy", proxy.pk, "--reason", "").err
     assert "不允许 pool='nix'：应为以下之一：" in run("drain", "nix", 1, "--reason", "x").err

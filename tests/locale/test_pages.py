@@ -64,10 +64,10 @@ def test_a_page_speaks_the_language_of_the_browser(client: Client, held: Proxy, 
 def test_the_page_of_a_resource_is_in_chinese(client: Client, held: Proxy) -> None:
     page = said(client, f"{LIST}{held.pk}/change/", **CHINESE)
     for sentence in (
-        "由 web1/41/main/ab.1 持有。",
-        "位于主机 web1，进程 41。",
+        "<dt>持有者</dt><dd>web1/41/main/ab.1</dd>",
+        "<dt>进程</dt><dd>web1 pid 41</dd>",
         "10 分钟前",
-        "从未检查。",
+        "<dt>上次检查</dt><dd>无</dd>",
         "收回",
     ):
         assert sentence in page

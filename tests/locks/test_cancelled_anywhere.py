@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.db.threads.sync_async import in_thread
+from resourcepool.db.sync_async import in_thread
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Lock, RWLock, Semaphore
 from resourcepool.models import ConditionWaiter, Ticket

@@ -3,19 +3,22 @@
 import asyncio
 import gc
 from collections.abc import Callable
+from traceback import walk_tb
 from typing import Any
 
 import pytest
 
+from resourcepool.exceptions import LeaseLost
 from resourcepool.leases.keeper import keeper
-from resourcepool.locks import Lock, RWLock, Semaphore, release_all
+from resourcepool.locks import Condition, Hold, Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.registry import current_owner, holds
 from resourcepool.models import RWLockPermit, SemaphorePermit
-from tests.app.rows import expire
+from tests.app.rows import expire, steal
 from tests.case_sample import EVERY
 from tests.eventually import InBackground, eventually
 from tests.interruptions import at_each_line, end
+from tests.queues.members import create_queue_group, join
 
 
 def heard(_: Any) -> None: ...
@@ -115,3 +118,60 @@ def test_what_an_interrupted_release_has_not_given_back_is_let_go_or_released_ag
             make().release()
         assert eventually(lambda: not renewed(), 5, because=lambda place=place: place)
     release_all()
+
+
+# The event of a hold is the same one for as long as the hold lasts, whatever becomes of its rows meanwhile.
+
+
+def lose(hold: Hold) -> None:
+    lease = hold.leases[0]
+    steal(lease.model.objects.get(pk=lease.pk))
+    lease._lose("stolen")
+
+
+def test_of_a_semaphore_when_some_permits_were_released() -> None:
+    semaphore = Semaphore("seats", 3)
+    hold = semaphore.acquire(n=2)
+    assert hold is not None
+    told = hold.lost
+    semaphore.release()
+    lose(hold)
+    assert eventually(told.is_set)
+    assert hold.lost is told
+
+
+def test_of_a_lock_that_a_wait_has_taken_back() -> None:
+    lock = Lock("orders")
+    hold = lock.acquire()
+    assert hold is not None
+    told = hold.lost
+    assert not Condition(lock).wait(timeout=0.01)
+    lose(hold)
+    assert eventually(told.is_set)
+    assert hold.lost is told
+
+
+def raised(ask: Callable[[], object]) -> LeaseLost:
+    with pytest.raises(LeaseLost) as caught:
+        ask()
+    return caught.value
+
+
+def test_an_error_that_is_raised_again_and_again_does_not_keep_what_raised_it_before() -> None:
+    create_queue_group()
+    server = join("a")
+    server.turn()
+    (queue, *_) = server.held
+    server.lose_all(LeaseLost("stood still"))
+    lock, side = Lock("orders"), RWLock("catalogue").read()
+    hold, read = lock.acquire(), side.acquire()
+    assert hold is not None
+    assert read is not None
+    for one in (hold, read):
+        lose(one)
+        eventually(one.lost.is_set)
+    for ask in (hold.ensure_held, hold.leases[0].release, read.ensure_held, queue.ensure_held):
+        frames = [len(list(walk_tb(raised(ask).__traceback__))) for _ in range(3)]
+        assert len(set(frames)) == 1, (ask, frames)
+    for held in (lock, side):
+        raised(held.release)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from resourcepool.db.threads.sync_async import in_thread
+from resourcepool.db.sync_async import in_thread
 from resourcepool.elections import Election
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel, Condition, Lock, RWLock, Semaphore

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.db.threads.sync_async import run_sync
+from resourcepool.db.sync_async import run_sync
 from resourcepool.exceptions import (
     AcquireTimeout,
     BadOption,

@@ -47,6 +47,18 @@ def test_closing_what_is_locked_says_who_prevents_it(session: int, other: Any) -
     assert f"resourcepool.Proxy {row.pk} is locked by session {session}" in closed.err
 
 
+WAYS = [["proxy", "{pk}"], ["--holder", HOLDER], ["--host", "crawler3"], ["proxy", "--all", "--yes"]]
+
+
+@pytest.mark.parametrize("words", WAYS, ids=lambda words: words[0] + words[1][:6])
+def test_closing_an_expired_lease_that_is_locked_names_the_session(
+    stuck: Any, session: int, words: list[str]
+) -> None:
+    closed = run("close", *[word.format(pk=stuck.pk) for word in words], "--reason", "gone")
+    assert closed.code == 1
+    assert f"resourcepool.Proxy {stuck.pk} is locked by session {session} from 127.0.0.1:" in closed.err
+
+
 def test_draining_what_is_locked_says_who_prevents_it(stuck: Any, session: int) -> None:
     drained = run("drain", "proxy", stuck.pk, "--reason", "new cable")
     assert drained.code == 1

@@ -2,9 +2,6 @@
 
 import io
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +11,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from resourcepool.history.recorder import recorder
 from resourcepool.management.commands import resourcepool_import as command
-from resourcepool.models import Event, Proxy
-from resourcepool.proxies import import_plan
-from resourcepool.signals import EventKind
-from tests.management.command_runner import manage
-from tests.spawned import ROOT
+from resourcepool.models import Proxy
+from resourcepool.resources import import_plan
 
 pytestmark = pytest.mark.django_db
 
@@ -56,27 +49,17 @@ def test_the_end_says_what_was_done(run: Run) -> None:
     assert run.err == ""
 
 
-@pytest.mark.usefixtures("history")
-def test_the_history_says_who_retired_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SUDO_USER", "alice")
-    run("a.example:80\nb.example:80")
-    run("a.example:80", "--sync")
-    recorder.flush()
-    (event,) = Event.objects.filter(what=EventKind.DRAINED)
-    assert event.actor.startswith("alice@")
-
-
 def test_the_end_says_what_else_to_know(run: Run) -> None:
     run("host,port,weight\na.example,80,2\nb.example,80,2")
     run("host,port,weight\na.example,80,2", "--sync")
     assert run("host,port,weight\na.example,80,3\nb.example,80,2").splitlines() == [
         "Imported 2 proxies: 0 new, 0 changed, 2 unchanged, 0 retired.",
-        '1 existing proxy differs from the file and is left unchanged; "update" takes its values.',
+        '1 existing row differs from the file and is left unchanged; "update" takes its values.',
         '1 is still retired; "sync" returns it to service.',
     ]
     assert run(None, "--sync", "--update").splitlines() == [
         "Imported 2 proxies: 0 new, 2 changed, 0 unchanged, 0 retired.",
-        "1 changed proxy returns to service.",
+        "1 changed row returns to service.",
     ]
 
 
@@ -108,7 +91,7 @@ def test_skipped_lines_are_shown_on_standard_error(run: Run) -> None:
 
 def test_json_is_one_object_on_standard_output(run: Run) -> None:
     run("a.example:80\na.example:81\nb.example:0", "--skip-bad", "--json")
-    bad = {"line": 3, "field": "port", "reason": "not a whole number from 1 to 65535", "host": ""}
+    bad = {"line": 3, "field": "port", "reason": "not a whole number from 1 to 65535"}
     assert json.loads(run.out) == {
         "ok": True,
         "dry_run": False,
@@ -131,7 +114,7 @@ def test_json_is_one_object_on_standard_output(run: Run) -> None:
     assert (shown["ok"], shown["bad"], shown["bad_count"]) == (False, [bad], 1)
     with pytest.raises(CommandError):
         run("", "--json")
-    assert json.loads(run.out) == {"ok": False, "error": f"{run.file}: empty: no proxies"}
+    assert json.loads(run.out) == {"ok": False, "error": f"{run.file}: empty: no rows"}
 
 
 def test_a_file_that_is_not_there_is_one_clear_sentence(run: Run) -> None:
@@ -208,30 +191,3 @@ def test_ctrl_c_after_the_import_says_that_it_was_imported(run: Run, monkeypatch
     with pytest.raises(CommandError, match="interrupted; the import is complete"):
         run("a.example:80")
     assert Proxy.objects.exists()
-
-
-def test_as_a_program_it_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        manage("resourcepool_import", str(tmp_path / "none"))
-    assert ended.value.code == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == f"CommandError: {tmp_path / 'none'}: cannot be read: No such file or directory\n"
-
-
-def test_as_a_program_it_ends_with_130_after_ctrl_c() -> None:
-    program = [sys.executable, str(ROOT / "manage.py"), "resourcepool_import"]
-    with subprocess.Popen(
-        [*program, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
-    ) as waiting:
-        assert waiting.stdin
-        assert waiting.stderr
-        waiting.stdin.write(
-            "# a line that is waited for\n" * 50_000
-        )  # more than a pipe holds: by then it reads
-        waiting.stdin.flush()
-        waiting.send_signal(signal.SIGINT)
-        *progress, last = waiting.stderr.read().splitlines()
-        assert last == "CommandError: interrupted; nothing was imported"
-        assert all(line.startswith("read ") for line in progress)
-    assert waiting.returncode == 130

@@ -45,15 +45,6 @@ class TestPlan:
         assert "8 of 9 queues would move" in queues("plan", "orders", "--with", "C").out
         assert "9 of 9 queues would move" in queues("plan", "orders", "--with", "C", "--labels", "zone=eu").out
 
-    def test_names_what_nobody_would_have_and_why(self, orders: QueueGroup) -> None:
-        administration.add_queues("orders", ["eu-0", "eu-1"], labels={"zone": "eu"})
-        a = server(orders)
-        planned(orders)
-        told = "2 queues would be unowned: eu-0..1: no living server has zone=eu\n"
-        assert told in queues("plan", "orders", "--with", "C").out
-        told = "10 queues would be unowned: 0, 1, 2, 3, 4, ...: no server is running\n"
-        assert told in queues("plan", "orders", "--without", str(a)).out
-
     def test_a_server_that_leaves_and_one_of_its_name_that_comes(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
@@ -121,18 +112,6 @@ class TestChanges:
         assert queues("add", "mails", "2..3", *about).out == "Added 2 queues.\n"
         for queue in Queue.objects.all():
             assert (queue.parameter, queue.labels) == ("p", {"zone": "eu", "disk": "ssd"})
-
-    def test_a_drain_tried_out_says_what_would_stay_and_why(self, orders: QueueGroup) -> None:
-        server(orders)
-        planned(orders)
-        said = queues("drain", "orders", "A", "--dry-run")
-        assert (
-            "8 queues would stay on draining servers: 0, 1, 2, 3, 4, ...: no other server is running"
-            in said.out
-        )
-        assert queues("drain", "orders", "A", "--dry-run", "--json").json["staying"][0]["count"] == 8
-        server(orders, "B")
-        assert "would stay" not in queues("drain", "orders", "A", "--dry-run").out
 
     def test_a_drain_that_leaves_queues_where_they_are_says_so(self, orders: QueueGroup) -> None:
         a = server(orders)

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater
 from resourcepool.management import subcommands
-from resourcepool.models import Move, Queue, QueueGroup, Server
+from resourcepool.models import Queue, QueueGroup, Server
 from resourcepool.queues import administration
 from tests.committed import Statement
-from tests.management.queues import HOSTILE, planned, queues, server
+from tests.management.queues import planned, queues, server
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -82,19 +82,6 @@ class TestShow:
         shown = queues("show", "orders", "--watch", 3)
         assert shown.out.count("orders: sticky") == 2
         assert shown.code == 0
-
-    def test_what_others_wrote_does_not_speak_to_the_terminal(self) -> None:
-        made = QueueGroup.objects.create(name=HOSTILE, assigned_by=HOSTILE, assigned_at=DbNow())
-        server(made, HOSTILE, labels={HOSTILE: HOSTILE}, holder=HOSTILE)
-        Queue.objects.create(queue_group=made, queue_id=HOSTILE, parameter=HOSTILE, labels={HOSTILE: HOSTILE})
-        moved = {"queue_group": HOSTILE, "queue_id": HOSTILE, "from_server": HOSTILE, "to_server": HOSTILE}
-        Move.objects.create(
-            **moved, reason=HOSTILE, generation=1, queue_pk=1, what="assigned", fence=1, at=DbNow()
-        )
-        said = queues().all + queues("show", HOSTILE).all + queues("plan", HOSTILE, "--with", "x").all
-        said += queues("drain", HOSTILE, HOSTILE).all + queues("pause", HOSTILE).all + queues("show", "x").all
-        assert "red" in said
-        assert said.replace("\n", "").isprintable()
 
     def test_asks_as_often_however_many_there_are(
         self, orders: QueueGroup, statements: list[Statement]

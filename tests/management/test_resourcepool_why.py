@@ -8,7 +8,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.locks import Channel
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Proxy
 from resourcepool.queues.administration import create
 from resourcepool.resources.state import Status
 from tests.app.models import Device
@@ -203,22 +203,6 @@ class TestOtherNames:
         refused = run("why", "Device")
         told = "'Device' is a pool, not a resource; run manage.py resourcepool_status Device\n"
         assert (refused.code, refused.err) == (1, told)
-
-
-def test_hostile_text_reaches_no_terminal() -> None:
-    proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="\x1b[2Jgone")
-    Event.objects.create(
-        at=DbLater(-5),
-        what="revoked",
-        pool="resourcepool.proxy",
-        row=str(proxy.pk),
-        reason="\x1b[31m",
-        holder="\a",
-    )
-    said = run("why", proxy.pk).out
-    assert "?[2Jgone" in said
-    assert "\x1b" not in said
-    assert "\a" not in said
 
 
 @pytest.mark.django_db

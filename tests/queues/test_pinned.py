@@ -4,7 +4,6 @@ import pytest
 
 from resourcepool.queues import administration
 from resourcepool.queues.planning.strategies import STRATEGIES
-from resourcepool.status.queues.forecast import forecast
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import queues_named
 from tests.queues.members import NAME, create_queue_group, foreign_server, moves, owners, replan
@@ -32,7 +31,6 @@ def test_what_nobody_has_room_for_says_so_and_names_the_pin_wherever_one_looks()
     (nobody,) = [queue for queue in queues_named(queue_group(NAME), FOUR) if queue.owner_pk is None]
     assert nobody.why_unowned == FULL
     assert queue_group(NAME).unowned_why == FULL
-    assert [one.why for one in forecast(NAME).unowned] == [FULL]
 
 
 def test_it_comes_back_as_soon_as_there_is_room() -> None:

@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from resourcepool.db.threads import sync_async as async_threads
+from resourcepool.db import sync_async as async_threads
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
@@ -17,7 +17,7 @@ from resourcepool.waiting import acquire
 from resourcepool.waiting.poll import poller_on
 from tests.app.rows import columns, hold, new, several
 from tests.committed import Clock
-from tests.db.threads.test_async_threads import cancel, cancelled, everything_has_run
+from tests.db.test_async_threads import cancel, cancelled, everything_has_run
 from tests.eventually import closing, eventually
 from tests.resources.busy_thread import occupied, soon
 from tests.waiting.threads import let_pass

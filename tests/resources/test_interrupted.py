@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.db.threads.wakeup import Outcome
+from resourcepool.db.threads import Outcome
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket

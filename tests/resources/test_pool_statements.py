@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import AcquireTimeout, ClaimInTransaction, LeaseLost
 from resourcepool.models import Proxy
-from resourcepool.resources.strategy import FRESH_SECONDS
+from resourcepool.resources.source import FRESH_SECONDS
 from tests.aliases import alias
 from tests.app.models import Team
 from tests.app.rows import columns, expire, hold, new, several
@@ -33,13 +33,6 @@ class TestStatements:
         with CaptureQueriesContext(connection) as release:
             lease.release()
         return len(acquire), len(release)
-
-    def test_sticky_takes_one_and_one(self) -> None:
-        assert self.count(strategy="sticky") == (1, 1)
-
-    @pytest.mark.parametrize("strategy", ["spread", "random"])
-    def test_the_others_take_two_and_one(self, strategy: str) -> None:
-        assert self.count(strategy=strategy) == (2, 1)
 
     def test_what_was_free_a_moment_ago_is_claimed_without_a_look(self, process_clock: Clock) -> None:
         process_clock.stop()

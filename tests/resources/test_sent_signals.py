@@ -1,14 +1,17 @@
 """Events of operations: one per changed row, and none for unchanged rows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from resourcepool.leases import lease as leases
 from resourcepool.models import Proxy
 from resourcepool.resources import queryset
 from resourcepool.resources.state import Status
-from resourcepool.signals import EventKind, RowEvent
-from tests.app.rows import granted, new
+from resourcepool.signals import SIGNALS, EventKind, RowEvent
+from tests.app.models import Device
+from tests.app.rows import change, columns, expire, granted, new
 from tests.resources.sent_signals import events
 
 __all__ = ["events"]
@@ -90,3 +93,91 @@ class TestWhatIsToldIsWhatWasDone:
         (told,) = [event for event in events if event.kind is EventKind.QUARANTINED]
         assert told.fence == claimed[0].fence
         claimed[0].release()
+
+
+# Signals only notify: with or without receivers, rows change in the same way.
+
+
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "drain": lambda rows: rows.drain("new cable", duration=60),
+    "reserve": lambda rows: rows.reserve("alice", "tests"),
+    "retire": lambda rows: rows.retire(),
+    "quarantine": lambda rows: rows.quarantine("smells", 60),
+    "return_to_service": lambda rows: rows.return_to_service(),
+    "return_due": lambda rows: rows.return_due(),
+    "free": lambda rows: rows.revoke("stuck"),
+    "delete": lambda rows: rows.delete(),
+}
+
+
+def rows() -> list[Any]:
+    """Return a free row, a held one, a quarantined one, one whose quarantine ended, and one whose holder crashed."""
+    _free, held, parked, due, dead = found = [new(Proxy) for _ in range(5)]
+    granted(held)
+    Proxy.objects.filter(pk=parked.pk).quarantine("smells", 60)
+    Proxy.objects.filter(pk=due.pk).drain("new cable", duration=60)
+    change(due, until="2000-01-01T00:00:00Z")
+    granted(dead)
+    expire(dead)
+    return found
+
+
+def outcome(do: Callable[[Any], object]) -> list[Any]:
+    """Apply it to such rows; return their states, without times."""
+    made = rows()
+    pks = [row.pk for row in made]
+    answer = do(Proxy.objects.filter(pk__in=pks))
+    there = set(Proxy.objects.filter(pk__in=pks).values_list("pk", flat=True))
+    found = [columns(row) if row.pk in there else {} for row in made]
+    left_out = ("id", "host", "holder", "busy_before", "until")
+    alike = [{name: value for name, value in one.items() if name not in left_out} for one in found]
+    ends = [(bool(one.get("holder")), one.get("until") is None) for one in found]
+    return [answer, alike, ends]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_whether_or_not_anybody_listens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = outcome(CHANGES[name])
+    Proxy.objects.all()._raw_delete("default")
+    for signal in set(SIGNALS.values()):
+        monkeypatch.setattr(signal, "receivers", [])
+    assert not any(what.has_listeners(Proxy) for what in EventKind)
+    assert outcome(CHANGES[name]) == heard
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[EventKind]:
+    """The kinds of events that leases emit."""
+    kinds: list[EventKind] = []
+
+    def noted(what: EventKind, *args: Any, **details: Any) -> RowEvent:
+        kinds.append(what)
+        return RowEvent(what, *args, **details)
+
+    monkeypatch.setattr(leases, "RowEvent", noted)
+    return kinds
+
+
+class TestALeaseMakesNoFact:
+    def test_that_nobody_hears(self, made: list[EventKind]) -> None:
+        with Proxy.pool.lease() if new(Proxy) else None:  # type: ignore[union-attr]
+            pass
+        assert made == []
+
+    def test_but_one_for_whoever_listens(self, made: list[EventKind], events: list[RowEvent]) -> None:
+        with Proxy.pool.lease() if new(Proxy) else None:  # type: ignore[union-attr]
+            pass
+        assert made == [event.kind for event in events] == [EventKind.ACQUIRED, EventKind.RELEASED]
+
+    def test_and_for_the_history_of_a_lease_that_began_when_its_pool_kept_one(
+        self, made: list[EventKind], settings: Any
+    ) -> None:
+        new(Proxy)
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": {"resourcepool.Proxy": {"history": True}}}
+        assert EventKind.RELEASED.has_listeners(Proxy)
+        assert not EventKind.RELEASED.has_listeners(Device)
+        lease: Any = Proxy.pool.acquire()
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": {}}
+        assert not EventKind.RELEASED.has_listeners(Proxy)
+        lease.release()
+        assert made == [EventKind.ACQUIRED, EventKind.RELEASED]

@@ -15,8 +15,7 @@ from resourcepool import hints
 from resourcepool.db import background, dialect
 from resourcepool.db.dialect import ErrorKind
 from resourcepool.db.dialect.sqlite import SQLite
-from resourcepool.db.threads.daemon import Daemon
-from resourcepool.db.threads.wakeup import SignalSafeEvent, Wakeup
+from resourcepool.db.threads import Daemon, SignalSafeEvent, Wakeup
 from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket

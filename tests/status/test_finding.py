@@ -35,8 +35,8 @@ def test_a_number_finds_the_resource_with_its_holder() -> None:
     one = only(str(proxy.pk))
     assert one.title.startswith(f"Proxy {proxy.pk}: ")
     assert (one.model, one.key) == (Proxy, proxy.pk)
-    assert one.sentences[0] == "Leased."
-    assert one.sentences[1].startswith("Held by crawler-7; expires in ")
+    assert one.sentences[0].startswith("State: leased, held by: crawler-7, ")
+    assert one.sentences[1].startswith("It is leased until the holder releases it")
 
 
 def test_an_address_finds_it_too_and_no_password_is_repeated() -> None:
@@ -71,7 +71,7 @@ def test_a_lock_finds_its_holder_and_its_waiters() -> None:
     one = only("orders")
     assert one.title == "Lock orders"
     assert one.sentences[0].startswith("Held by web-1/4711/worker-1; expires in ")
-    assert one.sentences[1].startswith("1 waiter, for ")
+    assert one.sentences[2].startswith("Waiters: 1 waiter, for ")
     assert (one.model, one.key) == (LockRow, "orders")
 
 

@@ -78,9 +78,9 @@ def test_a_free_lock_and_a_condition_explain_themselves() -> None:
     stands("import", A)
     waits("barrier", "import", B, waited=30)
     of_lock, of_condition, of_semaphore, of_barrier = lines()
-    assert of_lock.why == "It has no holder: the waiter is served at once unless its process is stopped."
-    assert of_condition.why == "It has not been notified yet."
-    assert of_barrier.why == "The barrier has not been removed yet."
+    assert of_lock.why == "Permits are free: the first waiter gets them in a moment, or needs more than these."
+    assert of_condition.why == "Waiters block until notify() is called."
+    assert of_barrier.why == "Barrier is up; waiters continue when it is removed."
     assert of_semaphore.key == "licence#0"
     assert of_semaphore.wants == "2 at once"
 

@@ -17,7 +17,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 from project.celery import app
 from resourcepool import celery_beat
 from resourcepool.celery_beat import DEFAULTS, STREAM, LeasedDatabaseScheduler
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task

@@ -7,7 +7,7 @@ import pytest
 
 from resourcepool.clock import monotonic
 from resourcepool.db.dialect import DbLater
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.elections import Election
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.history.recorder import recorder
@@ -83,15 +83,6 @@ def test_a_leader_that_resigned_in_favour_of_a_waiter_has_not_expired() -> None:
     second.resign()
 
 
-def test_pausing_and_resuming_is_told_with_who_did_it_and_only_where_it_changed_something() -> None:
-    stream()
-    stream("idle", is_paused=True)
-    Stream.objects.all().pause("alice")
-    Stream.objects.all().pause("bob")
-    Stream.objects.filter(pk="idle").resume("bob")
-    assert events(Stream) == [("paused", "alice", ""), ("resumed", "bob", "")]
-
-
 @pytest.mark.parametrize(
     ("policy", "what"), [("block", "blocked"), ("skip", "skipped"), ("dead-letter", "dead")]
 )
@@ -142,18 +133,6 @@ def test_what_ran_too_long_is_written_down_before_its_process_ends(monkeypatch: 
         running.result(WITHIN)
     assert seen == ["blocked"]
     recorder.flush()
-
-
-def test_what_an_operator_does_to_tasks_is_told_with_who_and_why() -> None:
-    stream()
-    submit_many("oracle", [NewTask("note", key=key) for key in "ab"])
-    Task.objects.filter(key="a").update(state="blocked")
-    Task.objects.all().retry("alice", "disk is back")
-    Task.objects.filter(key="b").discard("bob", "typo")
-    assert events(Task) == [
-        ("retried", "alice", "oracle/a: disk is back"),
-        ("discarded", "bob", "oracle/b: typo"),
-    ]
 
 
 def test_only_what_was_changed_is_told_when_somebody_was_faster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Task
+from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import NewTask, handler, stream_worker, submit, submit_many
+from tests.app.rows import change
 from tests.eventually import eventually
-from tests.taskqueue.consumers import WITHIN, consuming, stream, task
+from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
 
 
 def test_very_many_blocked_lanes_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,3 +43,28 @@ def test_of_many_lanes_each_is_in_order_and_is_tried_again_in_time() -> None:
         eventually(lambda: Task.objects.filter(state="done").count() == 80, WITHIN, lambda: ran)
     assert all(keys == [f"{lane} 0"] * 2 + [f"{lane} 1"] * 2 for lane, keys in ran.items())
     assert task("lane 0 0").attempts == 2
+
+
+# A consumer that takes over after a crash waits for the stream's lock-delay.
+
+
+def test_after_a_consumer_that_died_no_task_begins_in_the_lock_delay_and_it_can_be_stopped() -> None:
+    row = stream(lock_delay=3_600)
+    change(row, elected_term=1)
+    handler("note")(lambda _: None)
+    submit("oracle", "note", key="a")
+    with consuming() as consumer:
+        eventually(lambda: Stream.objects.get().elected_term > 1, WITHIN)
+        assert consumer.term is None
+    assert states() == {"a": "ready"}
+
+
+def test_after_one_that_stopped_in_good_order_they_begin_at_once() -> None:
+    stream(lock_delay=3_600)
+    handler("note")(lambda _: None)
+    for count in (1, 2):
+        submit("oracle", "note")
+        with consuming():
+            finished(count)
+    row = Stream.objects.get()
+    assert row.resigned_term == row.elected_term

@@ -36,7 +36,7 @@ class TestAssignment:
         rows = several(Proxy, 2)
         earlier, mine, later = ticket(Proxy), ticket(Proxy), ticket(Proxy)
         for only in (later, mine):
-            assignment.assign_free_rows(connection, Proxy, only=only.pk)
+            assignment.assign_free_rows(connection, Proxy, only=[only.pk])
         assert [len(given(one)) for one in (earlier, mine, later)] == [0, 1, 0]
         assert given(mine)[0][0] in {row.pk for row in rows}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resourcepool import hints
-from resourcepool.db.threads.sync_async import run_sync
+from resourcepool.db.sync_async import run_sync
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire

@@ -15,6 +15,7 @@ from resourcepool.waiting import tickets
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import SHORTEST, Pacing, pacing_of
 from resourcepool.waiting.poll import Poller
+from resourcepool.waiting.scan import WAITED_LONG
 from resourcepool.waiting.turn import USED_BATCH
 from resourcepool.waiting.waiter import LAST_LOOK
 from tests.app.models import Device
@@ -57,6 +58,18 @@ class TestBeingServed:
         process_clock.advance(0.5)
         look(line)
         assert leases(waiter)[0].fence == 2
+
+    def test_a_free_row_is_left_to_the_process_of_the_first_waiter_until_it_has_waited_long(
+        self, line: Poller, process_clock: Clock
+    ) -> None:
+        first, waiter = ticket(Proxy), join(line)
+        new(Proxy)
+        for waited, rows_of_the_first in ((0.5, 0), (WAITED_LONG + 1, 1)):
+            process_clock.advance(waited)
+            waiter.next_scan = 0.0
+            line.turns.take()
+            assert len(given(first)) == rows_of_the_first
+        assert not waiter.is_done
 
     def test_before_its_time_is_up_although_its_turn_was_expected_later(
         self, line: Poller, process_clock: Clock, monkeypatch: pytest.MonkeyPatch

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin, messages
-from django.db import DatabaseError, router
-from django.db.models import Count, OuterRef, ProtectedError, Subquery
+from django.contrib import admin
+from django.db import router
+from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest
 
 from resourcepool import options
 from resourcepool.admin.base import ModelForm
@@ -72,16 +72,6 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
         """Return the read-only fields; the name of an existing row is fixed, as programs and moves refer to it."""
         return () if obj is None else ("name",)
 
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show or save the form; report that it was not saved if the row stays locked by planning servers."""
-        try:
-            return super().changeform_view(request, *args, **kwargs)
-        except DatabaseError as error:
-            if request.method != "POST":
-                raise
-            self.message_user(request, gettext("Not saved: %s") % str(error)[:200], messages.ERROR)
-            return HttpResponseRedirect(request.get_full_path())
-
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
         """Save it; a change of the strategy makes a plan due."""
         if change and "strategy" in form.changed_data:
@@ -97,14 +87,6 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
         if protected := _in_use([row.pk for row in objs]):
             return [], {}, set(), protected
         return super().get_deleted_objects(objs, request)
-
-    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Confirm, and delete it; a server that registers or a queue that is added meanwhile prevents that."""
-        try:
-            return super().delete_view(request, *args, **kwargs)
-        except (ProtectedError, DatabaseError) as error:
-            self.message_user(request, gettext("Not deleted: %s") % str(error)[:200], messages.ERROR)
-            return HttpResponseRedirect(self.page_url("changelist"))
 
     def display_name(self, row: Any) -> str:
         return str(row)

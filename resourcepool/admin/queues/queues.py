@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import lazy
 
@@ -13,14 +13,15 @@ from resourcepool.admin.operations_mixin import refusal_text
 from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
 from resourcepool.admin.queues.servers import QueueGroupFilter, ServerFilter, StatusFilter
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import check_labels, format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PIN, REMOVE, UNPIN
+from resourcepool.options import check_labels
 from resourcepool.queues import administration
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, Move, Queue, QueueGroup, Server
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE, expand_ids
 from resourcepool.status.queues.problems import why_no_owner
 from resourcepool.status.queues.queue_groups import queue_group
+from resourcepool.text import format_labels
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 
 MAX_CHOICES = 1_000
@@ -37,32 +38,6 @@ def _queues_help() -> str:
         "One queue or range per line: 0..63 are 64 queues. Up to %(length)d characters each; at most %(most)d at once."
     )
     return text % {"length": MAX_QUEUE_ID, "most": MAX_QUEUES_AT_ONCE}
-
-
-class LabelsField(forms.JSONField):
-    """Labels as JSON; the value is a dict, {} if empty. Invalid input is shown again as it was typed."""
-
-    widget = forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"})
-    default_validators = [check_labels]
-
-    def __init__(self, **options: Any) -> None:
-        help_text = _('Only servers with all of these labels get them, e.g. {"zone": "eu"}.')
-        super().__init__(
-            **{"label": _("Labels"), "required": False, "initial": dict, "help_text": help_text, **options}
-        )
-
-    def to_python(self, value: Any) -> Any:
-        """Return the decoded JSON; raises ValidationError."""
-        try:
-            return super().to_python(value) or {}
-        except (ValueError, RecursionError):  # too many digits; too deeply nested: Django catches neither
-            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        return data
-
-    def prepare_value(self, value: Any) -> Any:
-        return value if isinstance(value, str) else super().prepare_value(value)
 
 
 class AddForm(forms.Form):
@@ -84,7 +59,17 @@ class AddForm(forms.Form):
             "Passed to their server, the same for all of these queues. Visible to all users who may view queues."
         ),
     )
-    labels = LabelsField()
+    labels = forms.JSONField(
+        label=_("Labels"),
+        required=False,
+        initial=dict,
+        validators=[check_labels],
+        help_text=_('Only servers with all of these labels get them, e.g. {"zone": "eu"}.'),
+        widget=forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
+    )
+
+    def clean_labels(self) -> dict[str, str]:
+        return self.cleaned_data["labels"] or {}
 
     def clean_queues(self) -> list[str]:
         """Return the ids, with expanded ranges; empty lines are ignored."""

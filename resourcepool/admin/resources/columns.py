@@ -6,9 +6,8 @@ from typing import Any
 from django.contrib import admin
 from django.utils.html import format_html
 
-from resourcepool.admin import describe
 from resourcepool.admin.base import BaseAdmin
-from resourcepool.admin.columns import countdown, joined, lines
+from resourcepool.admin.columns import countdown, joined, key_and_name, lines
 from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
 from resourcepool.status.badge import resource_badge
@@ -16,6 +15,17 @@ from resourcepool.status.resources.holders import acquisitions, changes_of_statu
 from resourcepool.status.times import duration, format_short_datetime
 from resourcepool.translation import gettext, gettext_lazy as _
 
+# The status of a draining resource after its lease, if other than out of service.
+AFTER_LEASE = {
+    Status.RESERVED: _("It will be reserved when its lease ends."),
+    Status.QUARANTINED: _("It will be quarantined when its lease ends."),
+    Status.RETIRED: _("It will be retired when its lease ends."),
+}
+AFTER_LEASE = {
+    Status.RESERVED: _("reserved after its lease"),
+    Status.QUARANTINED: _("quarantined after its lease"),
+    Status.RETIRED: _("retired after its lease"),
+}
 MAX_UNBROKEN = 48  # characters of a key and a name that is never broken
 
 
@@ -36,8 +46,7 @@ class ResourceColumnsMixin(BaseAdmin):
     @admin.display(description=_("resource"))
     def named(self, resource: Any) -> str:
         """Show its key and its name; an address is not broken."""
-        key, name = str(resource.pk), str(resource)
-        text = name if key == name else f"{key}: {name}"
+        text = key_and_name(resource)
         css = "resourcepool-address" if len(text) <= MAX_UNBROKEN else ""
         return format_html('<span class="{}">{}</span>', css, text)
 
@@ -50,7 +59,7 @@ class ResourceColumnsMixin(BaseAdmin):
     def status_badge(self, resource: Any) -> str:
         details = _state_details(resource)
         is_draining = details is not None and details.state is State.DRAINING
-        after = describe.AFTER_LEASE.get(resource.status, "") if is_draining else ""
+        after = AFTER_LEASE.get(resource.status, "") if is_draining else ""
         check = gettext("check: %s") % resource.get_verdict_display() if resource.verdict else ""
         return lines(self.state(resource), str(after), check)
 

@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 
-from resourcepool.admin.describe import key_and_name
+from resourcepool.admin.columns import key_and_name
 from resourcepool.admin.operations_mixin import SHOWN, OperationsAdminMixin, Selection
 from resourcepool.db.rows import batched
 from resourcepool.events import localized
@@ -109,7 +109,6 @@ class ResourceOperationsMixin(OperationsAdminMixin):
         return str(entered.get("reason", ""))
 
     def state(self, resource: Any) -> str:
-        """Return the state of ``resource`` as a badge."""
         raise NotImplementedError
 
 

@@ -3,6 +3,7 @@
 A running lease cannot be edited here, only revoked. Passwords can be entered but are never shown.
 """
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django import forms
@@ -12,29 +13,33 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from resourcepool.admin import describe
 from resourcepool.admin.base import ModelForm
-from resourcepool.admin.columns import lines
+from resourcepool.admin.columns import countdown, lines, title_of
 from resourcepool.admin.csv_export import export
 from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.resources.columns import ResourceColumnsMixin
 from resourcepool.admin.resources.import_pages import ImportMixin
-from resourcepool.admin.resources.importers import ProxyImporter
 from resourcepool.admin.resources.operations import DeletionMixin
 from resourcepool.db.dialect import DbNow
 from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.models import leak_events
 from resourcepool.proxies import fields
-from resourcepool.proxies.fields import IDENTITY, BadField
+from resourcepool.proxies.fields import IDENTITY
+from resourcepool.proxies.importer import ProxyImporter
 from resourcepool.proxies.models import Proxy
+from resourcepool.resources.import_file import BadField
 from resourcepool.resources.selectors import parse_tags
-from resourcepool.resources.state import State, Status, Verdict, state_of
+from resourcepool.resources.state import State, Status, Verdict
+from resourcepool.signals import EventKind
+from resourcepool.status.resources import why
 from resourcepool.status.resources.holders import on_host
 from resourcepool.status.resources.pools import in_state
+from resourcepool.status.resources.why import ResourceExplanation
 from resourcepool.status.search import named
-from resourcepool.translation import gettext_lazy as _
+from resourcepool.status.times import format_datetime
+from resourcepool.translation import gettext, gettext_lazy as _
 
 HELD, NEVER = "held", "never"
 AFTER_LEASE = (
@@ -120,10 +125,31 @@ class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, Imp
         return super().changeform_view(request, *args, **kwargs)
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        more, state = super().page_context(request, row), state_of(row, row.db_now)
-        leaks = leak_events(row) if state in describe.HELD else []
-        sentences = [*describe.sentences(row, state, row.db_now, row.begun), *map(describe.leak_text, leaks)]
-        return more | {"subtitle": describe.title_of(row), "state": self.state(row), "sentences": sentences}
+        """Add the answer of ``resourcepool_why``, and the leaks of the lease."""
+        more, one = super().page_context(request, row), why.resource(row)
+        _state, *facts = [
+            *why.facts(one, _time_left),
+            *((gettext("leak"), leak_text(leak)) for leak in _leaks(one)),
+        ]
+        shown = [("fact", *fact) for fact in facts]
+        return more | {"subtitle": title_of(row), "state": self.state(row), "facts": shown}
+
+
+def _time_left(seconds: float) -> str:
+    over = gettext("Expired or renewed by now; reload the page to see which.")
+    return countdown(seconds, gettext("%s, unless renewed"), over)
+
+
+def _leaks(one: ResourceExplanation) -> Iterable[Any]:
+    return leak_events(one.row) if one.lease else ()
+
+
+def leak_text(event: Any) -> str:
+    """Return a sentence about an event of a leak: reported or acknowledged."""
+    values = {"at": format_datetime(event.at), "why": localized(event.reason), "who": event.actor}
+    if event.what == EventKind.ACKNOWLEDGED:
+        return gettext("The leak was acknowledged by %(who)s at %(at)s: %(why)s") % values
+    return gettext("Reported as leaked at %(at)s: %(why)s") % values
 
 
 class ProxyForm(ModelForm):

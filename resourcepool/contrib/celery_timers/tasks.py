@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.db.transactions import short_transaction
 from resourcepool.exceptions import DatabaseUnavailable

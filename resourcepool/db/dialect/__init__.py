@@ -19,12 +19,14 @@ from resourcepool.db.dialect.connections import (
     remember_own_session,
     shutdown_socket,
     supports,
-    violates,
 )
-from resourcepool.db.dialect.expressions import (
+from resourcepool.db.dialect.fields import (
+    Begins,
     DbLater,
     DbMicros,
     DbNow,
+    FenceField,
+    KeyField,
     MicrosUntil,
     NullInOrder,
     aware,
@@ -33,7 +35,6 @@ from resourcepool.db.dialect.expressions import (
     in_columns,
     read_clock,
 )
-from resourcepool.db.dialect.fields import Begins, FenceField, KeyField
 from resourcepool.db.dialect.statement import (
     all_rows,
     cached_per_database,
@@ -55,5 +56,4 @@ __all__ += [
     "run_for_number",
     "shutdown_socket",
     "supports",
-    "violates",
 ]

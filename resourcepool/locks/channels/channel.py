@@ -12,7 +12,7 @@ from resourcepool import options
 from resourcepool.db import dialect
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batches
-from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.sync_async import for_asyncio
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, ChannelFull

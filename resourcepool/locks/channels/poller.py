@@ -17,7 +17,7 @@ from resourcepool.db.background_thread import CHANNELS, Routine, background_thre
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
-from resourcepool.db.threads.daemon import per_process
+from resourcepool.db.threads import per_process
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.locks.channels.models import Channel as ChannelRow, Subscription
 

@@ -15,7 +15,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db.dialect import for_project, from_columns
 from resourcepool.db.open_transaction import callers_blocks
 from resourcepool.db.retry import retrying
-from resourcepool.db.threads.sync_async import for_asyncio
+from resourcepool.db.sync_async import for_asyncio
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow

@@ -12,7 +12,7 @@ from django.db import connections
 from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
-from resourcepool.db.threads.sync_async import ASYNC, Mode, for_asyncio, run_sync
+from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
 from resourcepool.locks.base import wait_seconds

@@ -99,7 +99,6 @@ def _names(noun: str, known: Any) -> dict[str, str]:
 
 
 def overview() -> str:
-    """Return all nouns with their verbs."""
     found = nouns()
     width = max(map(len, found)) + 2
     lines = [f"  {noun:{width}}{' '.join(of_noun)}".rstrip() for noun, of_noun in found.items()]

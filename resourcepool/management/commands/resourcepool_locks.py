@@ -23,8 +23,8 @@ from resourcepool.operations import Operation
 from resourcepool.operations.locks import REMOVE_BARRIER, RESIZE, REVOKE, REVOKE_HOLDER
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, lock_badge, short_holder
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.locks.lock_status import MAX_NAMES, LockHolder, LockStatus, lock_named, locks
-from resourcepool.status.locks.summary import before_text, held_by, processes
+from resourcepool.status.locks.lock_status import MAX_NAMES, LockStatus, lock_named, locks
+from resourcepool.status.locks.summary import held_by, lock_facts, processes
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _, gettext_lazy, ngettext
 
@@ -176,11 +176,6 @@ def _first(one: LockStatus) -> str:
     return short_holder(one.in_use[0].holder) if one.in_use else "-"
 
 
-def _left(one: LockHolder) -> str:
-    left = duration(one.expires_in)
-    return _("%s; waiting for more") % left if one.is_waiting else left
-
-
 COLUMNS = (
     Column(gettext_lazy("kind"), lambda one: one.kind.value),
     Column(gettext_lazy("name"), lambda one: one.name, widest=24),
@@ -189,22 +184,6 @@ COLUMNS = (
     Column(gettext_lazy("waiters"), lambda one: one.waiters, is_number=True),
     Column(gettext_lazy("longest wait"), lambda one: or_dash(one.longest_wait, duration)),
 )
-HOLDERS = (
-    Column(gettext_lazy("holder"), lambda one: one.holder, widest=46),
-    Column(gettext_lazy("permits"), lambda one: one.permits, is_number=True),
-    Column(gettext_lazy("fence"), lambda one: one.fence, is_number=True),
-    Column(gettext_lazy("held for"), lambda one: or_dash(one.held, duration)),
-    Column(gettext_lazy("expires in"), _left),
-)
-NOTIFIED = (HOLDERS[0], HOLDERS[-1])
-LINE = (
-    Column(gettext_lazy("holder"), lambda one: one.holder, widest=46),
-    Column(gettext_lazy("permits"), lambda one: one.permits, is_number=True),
-    Column(gettext_lazy("priority"), lambda one: one.priority, is_number=True),
-    Column(gettext_lazy("waiting for"), lambda one: duration(one.waited)),
-)
-
-
 HELD_BY_PROCESS = (
     Column(gettext_lazy("kind"), lambda one: one.kind.value),
     Column(gettext_lazy("name"), lambda one: one.name, widest=24),
@@ -231,18 +210,10 @@ def full_report(statuses: Sequence[LockStatus]) -> tuple[dict[str, Any], Iterato
 
 def _full_report(statuses: Iterable[LockStatus], wait_cycles: Sequence[Cycle]) -> Iterator[Any]:
     for number, status in enumerate(statuses):
-        if number:
-            yield ""
-        yield one_line(status.called, 250)
-        yield name_value_lines((f"{name}:", value) for name, value in _facts(status))
-        if status.holders:
-            head = _("Holders:") if status.kind.is_held else _("Notified, not yet continued:")
-            yield from ["", head, table(status.holders, HOLDERS if status.kind.is_held else NOTIFIED)]
-        if status.line:
-            yield from ["", _("Waiters in order:"), table(status.line, LINE)]
         about = [cycle for cycle in wait_cycles if cycle.is_about(status.kind, status.name)]
-        if about:
-            yield from ["", *cycles_as_text(about)]
+        yield from [""] * bool(number)
+        yield one_line(status.called, 250)
+        yield name_value_lines((f"{name}:", value) for name, value in lock_facts(status, about))
 
 
 def cycles_as_text(wait_cycles: Sequence[Cycle]) -> Iterator[Any]:
@@ -251,38 +222,3 @@ def cycles_as_text(wait_cycles: Sequence[Cycle]) -> Iterator[Any]:
     for cycle in wait_cycles:
         yield _("Deadlock for %s:") % duration(cycle.lasts)
         yield from (f"  {one_line(link, None)}" for link in cycle.links)
-
-
-def _facts(status: LockStatus) -> Iterator[tuple[str, object]]:
-    yield _("state"), state_sentence(status)
-    if status.creator:
-        yield _("created by"), one_line(status.creator, 250)
-    if status.kind.is_held:
-        yield _("held"), _held(status)
-        yield _("fence"), status.fence
-        if status.before:
-            yield _("held before by"), before_text(status)
-    else:
-        yield _("notified"), f"{status.held:,}"
-    yield _("waiters"), f"{status.waiters:,}"
-    if status.longest_wait is not None:
-        yield _("longest wait"), duration(status.longest_wait)
-
-
-def state_sentence(status: LockStatus) -> str:
-    """Return in a sentence why it can or cannot be acquired."""
-    if status.kind is LockKind.BARRIER:
-        up = _("Barrier is up; waiters continue when it is removed.")
-        return up if status.creator else _("Barrier is down; wait() returns at once.")
-    if status.kind is LockKind.CONDITION:
-        return _("Waiters block until notify() is called.") if status.waiters else _("No waiters.")
-    free = status.permits - status.held
-    if not status.permits and not status.held:
-        return _("No permits: all requests wait until it is resized.")
-    if status.held > status.permits:
-        return _("More permits are held than exist now; the surplus is not granted again after its release.")
-    if status.waiters and free > 0:
-        return _("Permits are free: the first waiter gets them in a moment, or needs more than these.")
-    if free > 0:
-        return _("Free: the next request gets it.")
-    return _("Held: it becomes free when it is released, or when a lease expires without a renewal.")

@@ -7,6 +7,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from resourcepool.db.retry import retrying
+from resourcepool.events import localized
 from resourcepool.management import arguments
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
@@ -14,7 +15,7 @@ from resourcepool.management.layout import Column, more_rows_note, one_line, or_
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.operation import Applied, described
 from resourcepool.resources.registry import select_resources
-from resourcepool.status.resources.holders import leases_among
+from resourcepool.status.resources.holders import last_leased_by, locked
 from resourcepool.status.snapshots import read_each
 from resourcepool.translation import gettext as _, gettext_lazy
 
@@ -45,7 +46,6 @@ class Command(OperatorCommand):
         ]
 
     def resources(self) -> list[Argument]:
-        """Return the arguments that select resources."""
         return [
             arg("pool", _("only this pool (app.Model, or Model); required with ids"), nargs="?"),
             arg("id", _("primary keys of resources"), nargs="*"),
@@ -58,8 +58,13 @@ class Command(OperatorCommand):
     def run(self, **options: Any) -> None:
         operation, by_id = self.operation(options), bool(options["id"])
         answers, chosen = arguments.field_values(operation, options), _chosen(operation, options)
-        targets = {model: operation.targets(rows, by_id=by_id) for model, rows in chosen.items()}
+        if options["holder"] or options["host"]:
+            active = {model: rows.held() for model, rows in chosen.items()}
+        else:
+            active = chosen
+        targets = {model: operation.targets(rows, by_id=by_id) for model, rows in active.items()}
         counts = read_each(targets, lambda model: retrying(connections[model.pool.using], targets[model].count))
+        chosen = {model: chosen[model] for model in counts}  # those with a table
         found, limit, dry_run = sum(counts.values()), options["limit"], options["dry_run"]
         listed = [row for model in counts for row in targets[model].order_by("pk")[:limit]][:limit]
         if listed and not self.as_json:
@@ -68,14 +73,14 @@ class Command(OperatorCommand):
             self.confirm(_("Change all %s?") % f"{found:,}", yes=options["yes"])
         applied = {
             model: operation.apply(
-                [] if dry_run else [chosen[model]], answers, actor=actor(), found=count, by_id=by_id
+                [] if dry_run else [active[model]], answers, actor=actor(), found=count, by_id=by_id
             ).or_raise(even_if_locked=False)
             for model, count in counts.items()
         }
         if not self.as_json:
             self._show_result(applied, listed, dry_run=dry_run)
         result = {"dry_run": dry_run, "found": found, "changed": sum(one.changed for one in applied.values())}
-        result |= self.after_change(chosen, options)
+        result |= self.after_change(active, options)
         rows = [{"id": row.pk, "name": str(row), "holder": row.holder} for row in listed]
         if self.as_json:
             self.show({**result, "resources": rows}, [])
@@ -111,6 +116,9 @@ class Command(OperatorCommand):
         """Raise CommandError if nothing was changed."""
         if result["changed"] or (result["found"] and result["dry_run"]):
             return
+        for rows in chosen.values():
+            for lease in locked(rows):
+                self.note(one_line(localized(lease), 300))
         if not (count := result["found"] or sum(rows.count() for rows in chosen.values())):
             raise CommandError(_("nothing to do: no such resource"))
         raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": count}))
@@ -126,7 +134,7 @@ def _chosen(operation: Operation, options: dict[str, Any]) -> dict[Any, Any]:
     for model in models:
         if operation.is_for(model):
             rows = select_resources(model, ids, arguments.criteria(model, options["tag"], options["where"]))
-            chosen[model] = leases_among(rows, holder, host) if holder or host else rows
+            chosen[model] = last_leased_by(rows, holder, host)
     if not chosen:
         names = {"pool": ", ".join(model._meta.label for model in models), "operation": operation.name}
         raise CommandError(_("%(pool)s does not support %(operation)s") % names)

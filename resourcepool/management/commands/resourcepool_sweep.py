@@ -5,7 +5,7 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError
 
 from resourcepool import options as checked
-from resourcepool.db.threads.wakeup import interruptible_sleep
+from resourcepool.db.threads import interruptible_sleep
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP

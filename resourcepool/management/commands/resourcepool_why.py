@@ -25,7 +25,7 @@ from resourcepool.status.resources import why
 from resourcepool.status.resources.waiters import TicketStatus, WaiterStatus
 from resourcepool.status.resources.why import HolderExplanation, ResourceExplanation
 from resourcepool.status.search import Matches, find, without_password
-from resourcepool.status.times import ago, duration, timestamp_with_age
+from resourcepool.status.times import duration, timestamp_with_age
 from resourcepool.translation import gettext as _, gettext_lazy
 
 
@@ -164,7 +164,7 @@ AHEAD = (
 
 def resource_as_text(resource: ResourceExplanation) -> Iterator[Any]:
     yield f"{resource.pool} {one_line(resource.row.pk)}: {one_line(resource.row, 120)}"
-    yield name_value_lines((f"{name}:", value) for name, value in _resource(resource))
+    yield name_value_lines((f"{name}:", value) for name, value in why.facts(resource))
     yield ""
     if resource.endings:
         yield _("How its last leases ended:")
@@ -205,22 +205,6 @@ def first_as_typed(matches: Matches) -> str:
     for row in matches.resources:
         return f"{row._meta.label} {shlex.quote(one_line(row.pk))}"
     return shlex.quote(one_line(matches.holders[0]))
-
-
-def _resource(resource: ResourceExplanation) -> Iterator[tuple[str, object]]:
-    yield _("state"), resource.state.label
-    if resource.lease:
-        yield _("held by"), resource.lease.holder
-        if resource.lease.host:
-            yield _("process"), f"{resource.lease.host} pid {resource.lease.pid}"
-        yield _("since"), timestamp_with_age(resource.lease.since, resource.lease.held)
-        yield _("expires in"), _("%s, unless renewed") % duration(resource.lease.expires_in)
-        if resource.lease.renewal:
-            yield _("last renewal"), resource.lease.renewal
-        yield _("fence"), resource.lease.fence
-    yield _("why"), resource.explanation
-    verdict = resource.row.get_verdict_display() or _("none")
-    yield _("last check"), verdict if resource.checked is None else f"{verdict}, {ago(resource.checked)}"
 
 
 def _waiting(waiter: WaiterStatus) -> Iterator[Any]:

@@ -77,7 +77,6 @@ class ChannelStatus(ReasonsMixin):
 
     @property
     def badge(self) -> Badge:
-        """See ``ReasonsMixin``."""
         is_read = self.listeners or any(one.holder for one in self.subscriptions)
         states = (
             (any(one.lost for one in self.subscriptions), LOSING),
@@ -88,7 +87,6 @@ class ChannelStatus(ReasonsMixin):
         return next((badge for applies, badge in states if applies), QUIET)
 
     def reasons(self) -> Iterator[str]:
-        """See ``ReasonsMixin``."""
         for one in self.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
             values = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
             if one.lost:

@@ -97,7 +97,6 @@ class Cycle:
         return "; ".join(map(str, self.links))
 
     def is_about(self, kind: LockKind, name: str) -> bool:
-        """Whether one of its waiters waits for this name."""
         return any((link.kind, link.waits_for) == (kind, name) for link in self.links)
 
 
@@ -222,7 +221,6 @@ def deadlocked(wants: Collection[Claim], held: Iterable[Claim], free: Mapping[Na
 
 
 def has_enough(free: Mapping[Name, float], wanted: Claim) -> bool:
-    """Whether enough permits are free for this request."""
     return wanted.name not in free or wanted.permits <= free[wanted.name]
 
 

@@ -14,8 +14,15 @@ from resourcepool import options
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.locks.models import MAX_NAME, NUMBER_MARK
-from resourcepool.status.locks.kinds import LockKind, kind_and_name, kind_of, using
-from resourcepool.status.locks.past import Before, held_before, held_for
+from resourcepool.status.locks.kinds import (
+    Before,
+    LockKind,
+    held_before,
+    held_for,
+    kind_and_name,
+    kind_of,
+    using,
+)
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.waiting.models import Ticket
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from shlex import quote
 from typing import Any
 
@@ -16,7 +16,7 @@ from resourcepool.locks.registry import parse_holder
 from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, AlarmKind, about_row
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting
-from resourcepool.status.locks.lock_status import HELD, LockStatus, statuses_of
+from resourcepool.status.locks.lock_status import HELD, LockHolder, LockStatus, statuses_of
 from resourcepool.status.snapshots import Since, fetch_all
 from resourcepool.status.system import LOCKS, System, gauge
 from resourcepool.status.times import ago, duration
@@ -97,6 +97,60 @@ def before_text(one: LockStatus) -> str:
     return _("%(holder)s, %(how)s %(ago)s") % values
 
 
+def state_sentence(one: LockStatus) -> str:
+    """Return in a sentence its holder, or why it can or cannot be acquired."""
+    if one.kind is LockKind.BARRIER:
+        up = _("Barrier is up; waiters continue when it is removed.")
+        return up if one.creator else _("Barrier is down; wait() returns at once.")
+    if one.kind is LockKind.CONDITION:
+        return _("Waiters block until notify() is called.") if one.waiters else _("No waiters.")
+    if not one.permits and not one.held:
+        return _("No permits: all requests wait until it is resized.")
+    if one.held > one.permits:
+        return _("More permits are held than exist now; the surplus is not granted again after its release.")
+    if one.held == one.permits and one.in_use:
+        left = duration(max(held.expires_in for held in one.in_use))
+        values = {"holder": first_holders(one), "left": left}
+        return _("Held by %(holder)s; expires in %(left)s unless renewed.") % values
+    if one.waiters:
+        return _("Permits are free: the first waiter gets them in a moment, or needs more than these.")
+    return _("Free: the next request gets it.")
+
+
+def lock_facts(one: LockStatus, wait_cycles: Iterable[Cycle] = ()) -> Iterator[tuple[str, str]]:
+    """Yield (name, value) of what a person asks about a lock; ``wait_cycles``: about it."""
+    yield _("state"), state_sentence(one)
+    if one.creator:
+        yield _("created by"), one.creator
+    if one.kind.has_permits:
+        yield _("held"), f"{one.held:,}/{one.permits:,}"
+    for holder in one.holders:
+        yield _("holder") if one.kind.is_held else _("notified"), _holder_text(holder)
+    if one.before:
+        yield _("held before by"), before_text(one)
+    if one.longest_wait is not None:
+        text = ngettext(
+            "%(count)d waiter, for %(wait)s.", "%(count)d waiters, the first for %(wait)s.", one.waiters
+        )
+        yield _("waiters"), text % {"count": one.waiters, "wait": duration(one.longest_wait)}
+    for waiter in one.line:
+        text = _("%(holder)s: %(permits)d, waiting for %(waited)s")
+        yield _("waiter"), text % {**asdict(waiter), "waited": duration(waiter.waited)}
+    for cycle in wait_cycles:
+        yield _("deadlock"), cycle.said
+    if one.kind.is_held:
+        yield _("fence"), str(one.fence)
+
+
+def _holder_text(one: LockHolder) -> str:
+    text = _("%(holder)s: %(permits)d, fence %(fence)d, expires in %(left)s unless renewed")
+    if one.is_waiting:
+        text = _("%(holder)s: holds %(permits)d, waiting for more")
+    shown = text % {**asdict(one), "left": duration(one.expires_in)}
+    held = "" if one.held is None else _("held for %s") % duration(one.held)
+    return ", ".join(filter(None, (shown, held)))
+
+
 def _about(kind: LockKind, name: str) -> str:
     return ABOUT_LOCKS % f"{kind.value} {name}"
 
@@ -133,7 +187,6 @@ class LocksSystem(System):
     """The locks; an alarm names the kind of its lock."""
 
     def list_of_alarm(self, kind: AlarmKind, name: str) -> tuple[Any, dict[str, str]]:
-        """See ``System``."""
         lock_kind, _space, name = name.partition(" ")
         return LockKind(lock_kind).model, {"status": "waited", "q": name}
 

@@ -9,10 +9,7 @@ from resourcepool.queues.administration import preview
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
-from resourcepool.status.queues.problems import PossibleOwner, why_no_other, why_no_owner
 from resourcepool.translation import gettext as _
-
-MAX_EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +33,12 @@ class QueueCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class UnownedQueues:
-    """The number of queues that no server, or no other server, would get for one reason, and the first of them."""
-
-    why: str
-    count: int
-    first: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Forecast:
-    """The changes, the number of queues, and the queues that would be unowned, with the reason.
-
-    ``staying``: the queues that would stay on draining servers.
-    """
+    """The changes, and the number of queues of each server before and after them."""
 
     changes: Sequence[ForecastMove]
     shares: Sequence[QueueCounts]
     queues: int
-    unowned: Sequence[UnownedQueues] = ()
-    staying: Sequence[UnownedQueues] = ()
 
 
 def forecast(
@@ -75,51 +58,7 @@ def forecast(
         _forecast_move(change, names, joining)
         for change in [*changes, *_removal_requests(queues, changes, removing)]
     ]
-    counts = shares(queues, changes, servers)
-    staying = [server for server in servers if server.is_alive and not _is_named(server.member, without)]
-    unowned = unowned_queues(queues, changes, staying)
-    return Forecast(moves, counts, len(queues), unowned, undrained_queues(queues, changes, staying))
-
-
-def unowned_queues(
-    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[ServerSnapshot]
-) -> list[UnownedQueues]:
-    """Return the queues that no server gets, by reason, the most frequent reason first."""
-    return _group_by_reason(queues, changes, staying, {None})
-
-
-def undrained_queues(
-    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[ServerSnapshot]
-) -> list[UnownedQueues]:
-    """Return the queues that stay on draining servers, and why no other server gets them."""
-    servers = list(staying)
-    draining = {server.member.pk for server in servers if server.is_draining}
-    return _group_by_reason(queues, changes, servers, draining)
-
-
-def _group_by_reason(
-    queues: Iterable[QueueSnapshot],
-    changes: Iterable[Change],
-    staying: Iterable[ServerSnapshot],
-    owners: Collection[int | None],
-) -> list[UnownedQueues]:
-    """Return the queues that end up at ``owners``, grouped by the reason why no other server gets them."""
-    steps = {change.queue.pk: change for change in changes}
-    remaining = [queue for queue in queues if not queue.is_retiring]
-    final_owners = {queue.pk: _final_owner(queue, steps.get(queue.pk)) for queue in remaining}
-    counts = Counter(final_owners.values())
-    candidates = {server.member.pk: _possible_owner(server, counts[server.member.pk]) for server in staying}
-    ids_by_reason: dict[str, list[str]] = {}
-    reasons: dict[object, str] = {}
-    for queue in remaining:
-        if (owner := final_owners[queue.pk]) in owners:
-            kind = owner, queue.pin, *sorted(queue.labels.items())
-            others = [candidate for pk, candidate in candidates.items() if pk != owner]
-            explain = why_no_owner if owner is None else why_no_other
-            reason = reasons.get(kind) or reasons.setdefault(kind, explain(queue.labels, others, queue.pin))
-            ids_by_reason.setdefault(reason, []).append(queue.queue_id)
-    groups = [UnownedQueues(reason, len(ids), ids[:MAX_EXAMPLES]) for reason, ids in ids_by_reason.items()]
-    return sorted(groups, key=lambda group: -group.count)
+    return Forecast(moves, shares(queues, changes, servers), len(queues))
 
 
 def _removal_requests(
@@ -129,16 +68,6 @@ def _removal_requests(
     changed, action = {change.queue.pk for change in changes}, Move.Action.REQUESTED
     owned = [queue for queue in queues if queue.queue_id in removing and queue.pk not in changed]
     return [Change(queue, action, None, sentence_for("being_removed")) for queue in owned]
-
-
-def _possible_owner(server: ServerSnapshot, count: int) -> PossibleOwner:
-    limit, name = server.member.limit, server.member.name
-    is_full = limit is not None and count >= limit
-    return PossibleOwner(server.member.labels, server.is_draining, is_full, name)
-
-
-def _is_named(member: Member, names: Collection[str]) -> bool:
-    return member.pk > 0 and (member.name in names or str(member) in names)
 
 
 def shares(

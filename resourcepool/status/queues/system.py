@@ -21,7 +21,6 @@ LATE_HEARTBEATS = 2  # intervals without a heartbeat, or until other servers act
 
 
 def queue_alarms(queue_groups: Iterable[QueueGroupStatus]) -> Iterator[Alarm]:
-    """Yield the alarms of these queue groups."""
     for status in queue_groups:
         yield from _unowned(status)
         yield from _stalled(status)
@@ -221,7 +220,6 @@ def badge_of_server(group: QueueGroupStatus | QueueGroup, server: Any) -> Badge:
 
 
 def queue_group_badge(group: QueueGroupStatus) -> Badge:
-    """Return the state of a queue group."""
     states = (
         (group.is_paused, PAUSED),
         (not group.queues, NO_QUEUES),

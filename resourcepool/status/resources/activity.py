@@ -73,62 +73,45 @@ class Point:
     Attributes:
         leased, capacity: resources that were leased, and leased or free, in the busiest minute.
         waiters: the maximum.
-        acquired: average per minute; None: not counted.
-        lost: total; None: not counted.
+        acquired: average per minute. ``lost``: total.
     """
 
     leased: int
     capacity: int
     waiters: int
-    acquired: float | None
-    lost: int | None
+    acquired: float
+    lost: int
 
 
-# Minutes ago, free, leased, waiters, acquired, lost.
-Row = tuple[int, int, int, int, int, int]
-
-
-def trends(labels: Iterable[str], span: ChartRange) -> dict[str, list[Point | None]]:
-    """Return {pool in lower case: its points, the oldest first; None without samples}, in one query."""
-    pools = [label.lower() for label in labels]
-    samples = Sample.objects.filter(pool__in=pools, minute__gt=DbLater(-60.0 * (span.minutes + 2)))
-    columns = ("pool", MicrosUntil("minute"), "free", "leased", "waiters", "acquired", "lost")
-    rows_of: dict[str, list[Row]] = {pool: [] for pool in pools}
-    for pool, until, *rest in samples.order_by().values_list(*columns):
+def trend(label: str, span: ChartRange) -> list[Point | None]:
+    """Return the points of a pool, the oldest first; None without samples."""
+    steps: dict[int, list[Any]] = defaultdict(list)
+    for sample in fetch_all(_samples([label], span).annotate(until=MicrosUntil("minute"))):
         # A sample is of a completed minute; the latest one is up to two minutes old and counts as "now".
-        rows_of[pool].append((max(0, -until // SAMPLED_EVERY - 1), *rest))
-    return {pool: fold(rows, span) for pool, rows in rows_of.items()}
+        minutes = max(0, -sample.until // SAMPLED_EVERY - 1)
+        steps[minutes // span.step].append(sample)
+    return [_point(steps.get(step, ())) for step in reversed(range(span.minutes // span.step))]
 
 
 def sampled(labels: Iterable[str], span: ChartRange) -> set[str]:
     """Return the pools, in lower case, that have samples in ``span``, in one query."""
+    return set(fetch_all(_samples(labels, span).values_list("pool", flat=True).distinct()))
+
+
+def _samples(labels: Iterable[str], span: ChartRange) -> Any:
     pools = [label.lower() for label in labels]
-    samples = Sample.objects.filter(pool__in=pools, minute__gt=DbLater(-60.0 * (span.minutes + 2)))
-    return set(fetch_all(samples.order_by().values_list("pool", flat=True).distinct()))
+    since = DbLater(-60.0 * (span.minutes + 2))
+    return Sample.objects.filter(pool__in=pools, minute__gt=since).order_by()
 
 
-def up_to_now(points: Sequence[Point | None], now: Point, span: ChartRange) -> list[Point | None]:
-    """End the points with the state ``now``, unless a point covers many minutes."""
-    return [*points[1:], now] if span.step == 1 else list(points)
-
-
-def fold(rows: Sequence[Row], span: ChartRange) -> list[Point | None]:
-    """Combine samples into the points of ``span``, the oldest first; None without samples."""
-    steps: dict[int, list[Row]] = {}
-    for row in rows:
-        if (minutes_ago := row[0]) < span.minutes:
-            steps.setdefault(minutes_ago // span.step, []).append(row)
-    return [_point(steps.get(step, ())) for step in reversed(range(span.minutes // span.step))]
-
-
-def _point(rows: Sequence[Row]) -> Point | None:
-    if not rows:
+def _point(samples: Sequence[Any]) -> Point | None:
+    if not samples:
         return None
-    _ago, free, leased, _waiters, _acquired, _lost = max(rows, key=lambda row: row[2])
+    busiest = max(samples, key=lambda sample: sample.leased)
     return Point(
-        leased=leased,
-        capacity=free + leased,
-        waiters=max(row[3] for row in rows),
-        acquired=sum(row[4] for row in rows) / len(rows),
-        lost=sum(row[5] for row in rows),
+        leased=busiest.leased,
+        capacity=busiest.free + busiest.leased,
+        waiters=max(sample.waiters for sample in samples),
+        acquired=sum(sample.acquired for sample in samples) / len(samples),
+        lost=sum(sample.lost for sample in samples),
     )

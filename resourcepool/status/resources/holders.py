@@ -11,13 +11,15 @@ from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
 from django.db.models.functions import Cast, Concat, Substr
 
 from resourcepool.db.retry import retrying
+from resourcepool.db.transactions import Locked, lockers
 from resourcepool.history.models import Event
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import EventKind
-from resourcepool.status.snapshots import Until, read_each
+from resourcepool.status.snapshots import Until, fetch_all, read_each
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 
+MAX_LOCK_CHECKS = 100  # expired leases whose rows are checked for locks
 DEFAULT_HOLDER = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # host/pid/thread/number
 OVERDUE_AFTER = 1.5  # renewal intervals
 ROUNDING = 0.1  # seconds
@@ -103,12 +105,17 @@ def active_leases(
 def leased_rows(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
     """Return the resources of the leases that ``active_leases`` lists."""
     rows, keys = ResourceQuerySet(model=model, using=model.pool.using), list(pks)
-    return leases_among(rows.filter(pk__in=keys) if keys else rows, holder, host)
+    return last_leased_by(rows.filter(pk__in=keys) if keys else rows, holder, host).held()
 
 
-def leases_among(rows: ResourceQuerySet, holder: str, host: str) -> ResourceQuerySet:
-    """Return those of ``rows`` that are leased, by this holder and on this host unless they are ""."""
-    rows = rows.held()
+def locked(rows: ResourceQuerySet) -> list[Locked]:
+    """Return the leases of ``rows`` that expired last and are still locked, usually by a holder inside ``guard``."""
+    last = rows.expired().order_by("-busy_before").values_list("pk", flat=True)
+    return lockers(rows.db, rows.model, fetch_all(last[:MAX_LOCK_CHECKS]))
+
+
+def last_leased_by(rows: ResourceQuerySet, holder: str, host: str) -> ResourceQuerySet:
+    """Return those of ``rows`` that are, or were last, leased by this holder and on this host; "": any."""
     if holder:
         rows = rows.filter(holder=holder)
     if host:
@@ -130,7 +137,6 @@ def on_host(rows: Any, host: str) -> Any:
 
 
 def shares_history_database(model: Any) -> bool:
-    """Whether the pool of ``model`` and the history are in one database."""
     return bool(router.db_for_read(Event) == model.pool.using)
 
 

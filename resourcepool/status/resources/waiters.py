@@ -150,7 +150,6 @@ def waiter_status(
 
 
 def _ticket_fields(row: Any) -> dict[str, Any]:
-    """Return the fields of ``TicketStatus``."""
     same = {name: getattr(row, name) for name in ("pool", "holder", "count", "priority", "waited")}
     return {**same, "ticket": row.pk, "wants": _selectors(row.selector)}
 

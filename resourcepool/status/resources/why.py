@@ -1,7 +1,7 @@
 """Explains a resource (its lease, or why it has none) or a holder (its leases, and why it still waits)."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from resourcepool.status.locks.summary import HeldName, held_by, processes
 from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.resources.waiters import WaiterStatus, waiters_of
 from resourcepool.status.snapshots import Since, Until, fetch_all
-from resourcepool.status.times import duration
+from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.translation import gettext as _, gettext_noop
 
 ENDINGS = (
@@ -137,6 +137,26 @@ def resource(row: Any) -> ResourceExplanation:
         fence=now.fence,
         verdict=now.verdict,
     )
+
+
+def facts(
+    one: ResourceExplanation,
+    left: Callable[[float], str] = lambda seconds: _("%s, unless renewed") % duration(seconds),
+) -> Iterator[tuple[str, str]]:
+    """Yield (name, value) of what a person asks about a resource; ``left``: formats the time until a lease expires."""
+    yield _("state"), str(one.state.label)
+    if lease := one.lease:
+        yield _("held by"), lease.holder
+        if lease.host:
+            yield _("process"), f"{lease.host} pid {lease.pid}"
+        yield _("since"), timestamp_with_age(lease.since, lease.held)
+        yield _("expires in"), left(lease.expires_in)
+        if lease.renewal:
+            yield _("last renewal"), str(lease.renewal)
+        yield _("fence"), str(lease.fence)
+    yield _("why"), one.explanation
+    verdict = one.row.get_verdict_display() or _("none")
+    yield _("last check"), verdict if one.checked is None else f"{verdict}, {ago(one.checked)}"
 
 
 def holder(

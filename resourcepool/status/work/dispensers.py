@@ -67,7 +67,6 @@ class DispenserStatus(ReasonsMixin):
 
     @property
     def badge(self) -> Badge:
-        """See ``ReasonsMixin``."""
         states = (
             (self.is_paused, PAUSED),
             ((self.depth or self.assigned) and not self.live, NO_WORKER),
@@ -78,7 +77,6 @@ class DispenserStatus(ReasonsMixin):
         return next((badge for applies, badge in states if applies), IDLE)
 
     def reasons(self) -> Iterator[str]:
-        """See ``ReasonsMixin``."""
         if self.is_paused:
             yield gettext("it is paused")
         if self.depth:

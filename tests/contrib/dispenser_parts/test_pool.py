@@ -1,6 +1,5 @@
 """A pool of tasks: adding, changing and removing tasks."""
 
-import math
 from typing import Any
 
 import pytest
@@ -97,55 +96,6 @@ def test_many_who_take_at_once_get_different_tasks() -> None:
     pool({number: number for number in range(100)})
     told = at_once(8, lambda _: TaskPool("reviews").assign(10))
     assert sorted(int(key) for keys in told for key in keys) == list(range(80))
-
-
-@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, "1", None, True, 10**400])
-def test_a_score_that_is_no_finite_number_is_refused_and_nothing_is_added(score: Any) -> None:
-    with pytest.raises(BadOption, match="finite"):
-        pool().add_many({"good": 1, "bad": score})
-    assert states() == {}
-
-
-@pytest.mark.parametrize(
-    "key", ["", " a", "a ", "a\n", "x" * 201, None, 1.5, True, b"a", ("a",), 10**200, -(10**200)]
-)
-def test_a_key_that_is_none_is_refused_and_nothing_is_added(key: Any) -> None:
-    with pytest.raises(BadOption):
-        pool().add_many({"good": 1, key: 1})
-    assert states() == {}
-
-
-def test_a_number_that_python_does_not_write_out_is_no_key() -> None:
-    with pytest.raises(BadOption):
-        pool().add(10**5_000, 1)
-
-
-@pytest.mark.parametrize("key", ["x" * 200, "😀" * 200, "%s%%", "{}", 0, -5, 10**190, "a" * 199 + "A"])
-def test_every_proper_key_is_found_again(key: Any) -> None:
-    p = pool()
-    assert p.add(key, 1)
-    assert not p.add(key, 1)
-    assert p.assign() == [str(key)]
-
-
-@pytest.mark.parametrize("score", [0, -0.0, 1e308, -1e308, 5e-324, 0.1 + 0.2, 2**53 + 1])
-def test_every_finite_score_is_kept_as_it_is(score: float) -> None:
-    d = dispenser({"a": score})
-    assert d.add_many({"a": score}) == 0
-    assert d.assign_tasks(1, "alice")[0].score == float(score)
-
-
-def test_a_number_and_its_text_are_one_key_and_not_both_in_one_call() -> None:
-    p = pool({1: 1})
-    assert not p.add("1", 2)
-    with pytest.raises(BadOption, match="as a number and as text"):
-        p.add_many({1: 1, "1": 2})
-
-
-@pytest.mark.parametrize("mapping", [None, [("a", 1)], "ab", 5])
-def test_what_is_no_mapping_is_refused(mapping: Any) -> None:
-    with pytest.raises(BadOption, match="mapping"):
-        pool().add_many(mapping)
 
 
 @pytest.mark.parametrize("size", [-1, 10_001, 2.0, None, True])

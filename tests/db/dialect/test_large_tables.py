@@ -39,7 +39,7 @@ from resourcepool.models import (
 )
 from resourcepool.status.locks.channels import CHANNELS
 from resourcepool.status.queues.problems import flapping_of
-from resourcepool.status.resources.activity import ChartRange, recent_events, trends
+from resourcepool.status.resources.activity import ChartRange, recent_events, trend
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.status.work.timers import MAX_COUNTED, TOPICS
@@ -180,7 +180,7 @@ FREQUENT: dict[str, Callable[[], object]] = {
     "the line": lambda: tickets.in_line(connection, LockRow, 8, "5"),
     "recent events": lambda: recent_events(["resourcepool.Proxy"]),
     "leaks": lambda: open_leaks(["resourcepool.Proxy"]),
-    "chart": lambda: trends(["resourcepool.Proxy"], ChartRange.HOUR),
+    "chart": lambda: trend("resourcepool.Proxy", ChartRange.HOUR),
     "expired leases": lambda: clear_expired(Proxy),
     "overtaken leases": lambda: report_overtaken(Proxy),
     "restless queues": lambda: flapping_of("default"),

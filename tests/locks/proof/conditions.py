@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.db.threads.sync_async import Mode
+from resourcepool.db.sync_async import Mode
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks import Condition, Lock, notifications
 from resourcepool.locks.lockable import LockLease

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.db.threads.daemon import Daemon
+from resourcepool.db.threads import Daemon
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper

@@ -146,11 +146,6 @@ def test_it_says_what_to_do_next(status: QueueGroupStatus, text: str) -> None:
     assert [str(alarm) for alarm in queue_alarms([status])] == [text]
 
 
-def test_names_do_not_speak_to_the_terminal() -> None:
-    (alarm,) = queue_alarms([stands(server(idle=99, name="\x1b[31mred"), name="\x1b]0;owned\x07")])
-    assert str(alarm).isprintable()
-
-
 def test_queues_without_a_server_are_severe() -> None:
     (alarm,) = queue_alarms([stands(unowned=64, unowned_for=30)])
     assert alarm.is_severe

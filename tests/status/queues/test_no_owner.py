@@ -2,9 +2,6 @@
 
 import pytest
 
-from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
-from resourcepool.status.queues.forecast import UnownedQueues, undrained_queues, unowned_queues
 from resourcepool.status.queues.problems import PossibleOwner, why_no_owner
 
 EU, MARS = {"zone": "eu"}, {"zone": "mars"}
@@ -57,40 +54,3 @@ def test_nobody_gets_a_queue_because(
 )
 def test_a_pin_is_named_where_there_is_a_server_for_it(candidates: list[PossibleOwner], said: str) -> None:
     assert why_no_owner({}, candidates, "A") == said
-
-
-def test_labels_do_not_speak_to_the_terminal() -> None:
-    assert why_no_owner({"\x1b[31m": "\x07"}, [PossibleOwner({})]).isprintable()
-
-
-def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
-    queues = [QueueSnapshot(pk, f"q{pk}", labels=MARS) for pk in range(1, 9)]
-    queues += [
-        QueueSnapshot(10, "full"),
-        QueueSnapshot(11, "had", cur=1),
-        QueueSnapshot(12, "gone", is_retiring=True),
-    ]
-    queues += [QueueSnapshot(13, "pinned", pin="A")]
-    staying = [ServerSnapshot(Member(1, "A", limit=1))]
-    assert unowned_queues(queues, [], staying) == [
-        UnownedQueues("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
-        UnownedQueues("every server that may have it has as many queues as its limit allows", 1, ["full"]),
-        UnownedQueues(
-            "pinned to A, which has no room; every server that may have it has as many queues as its limit allows",
-            1,
-            ["pinned"],
-        ),
-    ]
-
-
-def test_queues_that_stay_with_who_drains_are_told_by_reason() -> None:
-    draining = ServerSnapshot(Member(1, "A", labels=EU), is_draining=True)
-    other = ServerSnapshot(Member(2, "B"))
-    queues = [QueueSnapshot(pk, f"q{pk}", cur=1, labels=EU) for pk in range(1, 4)]
-    queues += [QueueSnapshot(4, "asked", cur=1, req=2), QueueSnapshot(5, "elsewhere", cur=2)]
-    why = "no living server has zone=eu"
-    assert undrained_queues(queues, [], [draining, other]) == [UnownedQueues(why, 3, ["q1", "q2", "q3"])]
-    assert undrained_queues(queues[:1], [], [draining]) == [
-        UnownedQueues("no other server is running", 1, ["q1"])
-    ]
-    assert undrained_queues(queues, [], [other]) == []

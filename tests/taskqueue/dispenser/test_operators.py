@@ -1,7 +1,11 @@
 """What operators do to dispensers, their buckets and tasks."""
 
+from typing import Any
+
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import Done, TaskDispenser
+from tests.committed import Statement
+from tests.history.fixtures import events, history  # noqa: F401 (a fixture)
 from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, fence, states, tasks
 
 
@@ -82,3 +86,34 @@ def test_nothing_is_handed_out_while_it_is_paused_and_what_was_can_be_finished()
     assert set(reviews.tasks_done("alice", had).values()) == {Done.DONE}
     Dispenser.objects.all().resume()
     assert [task.key for task in reviews.assign_tasks(2, "bob")] == ["b"]
+
+
+# The events of dispensers and their tasks in the history.
+
+
+def test_a_task_that_has_expired_too_often_is_told_and_others_of_its_bucket_are_not() -> None:
+    dispenser(most_expirations=2)
+    bucket("alice", "a", "b", lasts=-1)
+    DispenserTask.objects.filter(key="a").update(expirations=1)
+    assert [task.key for task in TaskDispenser("reviews").assign_tasks(2, "bob")] == ["b"]
+    assert states() == {"a": "failed", "b": "assigned"}
+    reason = "reviews/a: its bucket expired 2 times: its workers crashed or took too long"
+    assert events(DispenserTask, "holder") == [("failed", "", "", reason)]
+
+
+def test_what_goes_well_and_each_hand_out_is_told_of_nowhere_and_costs_no_statement(
+    settings: Any, statements: list[Statement]
+) -> None:
+    sent = []
+    for is_told in (False, True):
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": is_told}
+        reviews = TaskDispenser("reviews")
+        reviews.add_many({"a": 1.0, "b": 2.0})
+        bucket("eve", "c", lasts=-1)
+        statements.clear()
+        reviews.tasks_done("alice", reviews.assign_tasks(3, "alice"))
+        sent.append([one.sql for one in statements])
+        DispenserTask.objects.all().delete()
+        Bucket.objects.all().delete()
+    assert len(sent[0]) == len(sent[1])
+    assert events(DispenserTask, "holder") == events(Dispenser, "holder") == []

@@ -13,14 +13,6 @@ def fails(_: timers.RunningTimer) -> None:
     raise ValueError("disk full")
 
 
-def test_pausing_and_resuming_a_topic_is_told_with_who_did_it() -> None:
-    topic()
-    Topic.objects.all().pause("alice")
-    Topic.objects.all().pause("bob")
-    Topic.objects.all().resume("bob")
-    assert events(Topic) == [("paused", "alice", ""), ("resumed", "bob", "")]
-
-
 def test_a_timer_that_is_given_up_is_told_with_its_error_but_not_its_retries() -> None:
     topic(retries=2, retry_delay=0)
     timers.on("t")(fails)
@@ -48,25 +40,6 @@ def test_what_ends_well_is_told_of_nowhere() -> None:
     timers.reschedule("b", topic="t", after=60)
     timers.cancel("b", topic="t")
     assert events(Timer) == []
-
-
-def test_what_operators_do_to_timers_is_told_with_who_and_why() -> None:
-    topic()
-    for name in "abc":
-        timers.schedule(name, topic="t", after=3600)
-    timers.schedule("runs", topic="t", every=60)
-    Timer.objects.filter(name="runs").update(state="running", holder="web-1")
-    Timer.objects.filter(name="a").fire("alice")
-    Timer.objects.filter(name__in=["b", "runs"]).cancel("bob")
-    Timer.objects.filter(name="c").discard("bob", "typo")
-    Timer.objects.filter(name="c").retry("carol")
-    assert events(Timer) == [
-        ("fired", "alice", "t/a"),
-        ("cancelled", "bob", "t/runs"),
-        ("cancelled", "bob", "t/b"),
-        ("discarded", "bob", "t/c: typo"),
-        ("retried", "carol", "t/c"),
-    ]
 
 
 def test_timers_may_keep_no_history(settings: Any) -> None:

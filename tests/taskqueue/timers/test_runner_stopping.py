@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from resourcepool.db import timeouts
-from resourcepool.db.threads.wakeup import Wakeup
+from resourcepool.db.threads import Wakeup
 from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running_task import GivenBack

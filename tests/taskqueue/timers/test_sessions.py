@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.utils import timezone, translation
 
 from resourcepool.contrib.celery_timers import tasks as handover
 from resourcepool.models import Topic
@@ -78,17 +77,6 @@ def test_a_restart_of_the_server_makes_no_dead_letters_of_what_runs() -> None:
 
 
 @on_servers
-def test_a_timer_that_always_ends_its_session_is_set_aside_with_the_error_of_that() -> None:
-    topic(retries=0, retry_delay=0, max_crashes=3)
-    loses(9, [])
-    due()
-    with handling():
-        over(1)
-    assert (states(), timer().attempts, timer().failures) == ({"a": "dead"}, 3, 1)
-    assert timer().outcome.startswith("OperationalError: ")
-
-
-@on_servers
 def test_so_it_is_in_another_process_that_handles_them() -> None:
     topic(retries=0, retry_delay=0)
     ran: list[Any] = []
@@ -98,16 +86,3 @@ def test_so_it_is_in_another_process_that_handles_them() -> None:
     assert (states(), timer().failures, timer().crashes) == ({"a": "pending"}, 0, 1)
     handover.handle(timer().pk, timer().fence)
     assert (states(), ran) == ({"a": "done"}, [(1, ""), (2, "expired")])
-
-
-def test_language_and_time_zone_of_a_timer_are_not_those_of_its_process() -> None:
-    @timers.on("t")
-    def change(_: Any) -> None:
-        translation.activate("de")
-        timezone.activate("Asia/Tokyo")
-
-    due()
-    before = translation.get_language(), timezone.get_current_timezone_name()
-    handover.handle(timer().pk, timer().fence)
-    assert (translation.get_language(), timezone.get_current_timezone_name()) == before
-    assert states() == {"a": "done"}

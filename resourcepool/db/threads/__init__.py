@@ -1,1 +1,0 @@
-"""Threads of this process, and how they wait, independent of any database."""
