@@ -84,7 +84,7 @@ class LastHeld:
 
 
 class PoolSource(Generic[M]):
-    """The ``Source`` (``waiting.lease``) of the rows of one model."""
+    """The ``Source`` (``waiting.source``) of the rows of one model."""
 
     _model: type[AbstractLease] | None = None
 
