@@ -6,7 +6,6 @@ import pytest
 from django.db import connection
 
 from resourcepool.models import Proxy
-from resourcepool.status.resources.grid import grid
 from resourcepool.status.resources.pools import pools
 from tests.app.models import Device
 from tests.app.rows import new
@@ -31,4 +30,3 @@ def test_tables_of_different_collations_are_read_one_by_one() -> None:
     new(Proxy)
     new(Device)
     assert [(pool.total, pool.error) for pool in pools([Proxy, Device])] == [(1, ""), (1, "")]
-    assert [len(cells) for cells in grid([Proxy, Device]).values()] == [1, 1]
