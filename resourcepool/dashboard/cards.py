@@ -29,7 +29,7 @@ IMPORT_COMMAND = "manage.py resourcepool_import proxies.csv"
 def overview(
     models: Sequence[Any], span: ChartRange, links: Links, visible: Set[Any] = frozenset()
 ) -> dict[str, Any]:
-    """Return the context of the page, with five queries for all pools of one database, and one for each pool.
+    """Return the context of the page, with four queries for all pools of one database, and two for each pool.
 
     Args:
         models: the resource models of the pools.
