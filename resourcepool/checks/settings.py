@@ -7,20 +7,19 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, register
+from django.core.checks import CheckMessage, Error, Warning as CheckWarning, register
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
-from resourcepool.checks import CheckWarning, Error
 from resourcepool.conf import (
     DEFAULTS,
     POOL_OPTIONS,
     all_settings,
-    no_such_setting,
     rest_limits,
     rest_waits,
     setting,
     ticket_ttl,
+    unknown_settings,
 )
 from resourcepool.documentation import documented
 from resourcepool.elections.models import election_models
@@ -30,7 +29,7 @@ from resourcepool.hints import choice
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
-from resourcepool.resources.state import QuarantinePolicy
+from resourcepool.resources.state import quarantine_limits
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.taskqueue.abstract import recorded_models
@@ -89,7 +88,7 @@ def _check_quarantine() -> None:
     unknown = setting("QUARANTINE").keys() - DEFAULTS["QUARANTINE"].keys()
     if unknown:
         raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown, key=str), because="only base and cap")
-    QuarantinePolicy.from_settings()
+    quarantine_limits()
 
 
 @sensitive_variables()
@@ -137,10 +136,8 @@ def _check_options(where: str, chosen: Mapping[str, Any]) -> Iterator[CheckMessa
 
 
 def _unknown(where: str, names: Set[str], known: Any) -> Iterator[CheckMessage]:
-    for name in names - set(known):
-        hint = f"Known names: {', '.join(known)}."
-        why = no_such_setting(str(name), known)
-        yield Error(f"{where}[{name!r}]: {why}", hint=hint, id="resourcepool.E001")
+    for error in unknown_settings(where, names, known):
+        yield Error(str(error), hint=f"Known names: {', '.join(known)}.", id="resourcepool.E001")
 
 
 def _wrong(where: str, check: Callable[[], object]) -> Iterator[CheckMessage]:
