@@ -106,4 +106,6 @@ def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_h
 def test_status_tells_its_alarms() -> None:
     dispenser()
     failed("a")
-    assert "dispenser: reviews: 1 task has failed. Retry or discard it." in said("resourcepool_status")
+    assert "dispenser: reviews: 1 failed for good and waits for an operator: retry or discard it." in said(
+        "resourcepool_status"
+    )
