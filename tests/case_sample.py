@@ -34,7 +34,7 @@ IN_PART = {
     "tests/demo": 4,
     "tests/docs/test_pages.py::test_a_reader_gets_there_from_an_empty_folder": 4,
     "tests/docs/test_pages.py::test_every_block_of_a_page_runs": 8,
-    "tests/operations/test_every_surface.py": 3,
+    "tests/operations/test_every_surface.py::test_it_says_and_records_what_it_did": 3,
     "tests/leases/test_contract.py": 3,
     "tests/leases/test_contract_in_time.py": 3,
     "tests/leases/test_recreated_rows.py": 3,
