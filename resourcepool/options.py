@@ -7,14 +7,15 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.translation import gettext_noop as _
+from resourcepool.translation import gettext_lazy, gettext_noop as _
 
 DAY = 86_400.0
 # Units of durations, with the texts for one and for several.
@@ -28,6 +29,7 @@ _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]+)?)\s*([a-z]*)")
 
 MAX_NAME = 200  # characters
 MAX_JSON = 65_536  # bytes
+MAX_LABELS, MAX_LABEL = 20, 50  # labels such as {"zone": "eu"}; characters
 EARLIEST, LATEST = 1900, 9998  # years that every database stores, in every time zone
 
 Choice = TypeVar("Choice", bound=str)
@@ -179,3 +181,28 @@ def moment(option: str, value: object) -> datetime:
         years = {"first": str(EARLIEST), "last": str(LATEST)}
         raise BadOption(option, value, Sentence(_("a time between the years %(first)s and %(last)s"), **years))
     return value
+
+
+def check_labels(value: Any) -> None:
+    """Validate labels, for model fields; raises ValidationError."""
+    if not isinstance(value, dict) or len(value) > MAX_LABELS:
+        raise ValidationError(
+            gettext_lazy('Labels must be a JSON object with at most 20 strings, e.g. {"zone": "eu"}.')
+        )
+    for part in (*value.keys(), *value.values()):
+        if not isinstance(part, str) or not 0 < len(part) <= MAX_LABEL or not part.isprintable():
+            raise ValidationError(
+                gettext_lazy("Each label and its value must have 1 to 50 printable characters.")
+            )
+
+
+def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
+    """Return validated labels; raises BadOption."""
+    try:
+        labels = dict(value or {})
+        check_labels(labels)
+    except (TypeError, ValueError):
+        raise BadOption("labels", value, Sentence(_('a dict of strings, e.g. {"zone": "eu"}'))) from None
+    except ValidationError as error:
+        raise BadOption("labels", value, because=" ".join(error.messages)) from None
+    return labels

@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     _TextField = models.TextField[Any, Any]
 else:  # Django's fields take no type parameters when they run
     _Field, _CharField, _TextField = object, models.CharField, models.TextField
+
+MAX_LISTED = 20  # names in a text
 
 
 class _Alike(type):
@@ -62,3 +66,20 @@ def natural_key(text: str) -> list[tuple[int, int, str]]:
 def shortened(text: str, most: int) -> str:
     """Return ``text``, cut to ``most`` characters, the last of which are "..." then."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def host_name() -> str:
+    """Return this host's name as 1 to 80 printable characters, whatever the system says."""
+    name = printable(socket.gethostname(), "_").replace("/", "_")
+    return name.strip()[:80].strip() or "unnamed"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return the first names as text: "web-1, web-2, ..."."""
+    more = ", ..." if len(names) > MAX_LISTED else ""
+    return ", ".join(printable(name) for name in names[:MAX_LISTED]) + more
+
+
+def format_labels(labels: Mapping[str, str]) -> str:
+    """Return labels as text: "zone=eu, disk=ssd"."""
+    return ", ".join(f"{key}={value}" for key, value in labels.items())

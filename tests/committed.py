@@ -39,10 +39,10 @@ from resourcepool.waiting import (
     acquire,
     assignment,
     handover,
-    lease as waiting_lease,
     pacing,
     poll,
     release,
+    source as waiting_source,
     tickets,
     turn,
     waiter,
@@ -156,7 +156,7 @@ def wake_keeper() -> None:
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
     of_leases = (free_rows, keeping, lease, verbs)
-    of_waiting = (acquire, assignment, handover, waiting_lease, poll, release, tickets, turn, waiter)
+    of_waiting = (acquire, assignment, handover, waiting_source, poll, release, tickets, turn, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
     of_database = (background_thread, threads)
     for module in (*of_leases, *of_database, source, *of_waiting, *of_queues):

@@ -160,7 +160,7 @@ IN_TURN = (
     "tests/resources/test_pool_statements.py",  # which statements there are
     "tests/resources/test_selectors.py",  # JSON, collations and types in WHERE
     "tests/resources/test_service.py",  # updates beside a running lease
-    "tests/resources/test_strategy.py",  # ORDER BY
+    "tests/resources/test_source.py",  # ORDER BY
     "tests/proxies/test_import_proxies.py",  # inserts that may conflict
     # Queues
     "tests/queues/test_any_order.py",  # all that servers do, in every order

@@ -3,8 +3,8 @@
 import pytest
 
 from resourcepool import options
-from resourcepool.labels import host_name
 from resourcepool.queues import QueueServer
+from resourcepool.text import host_name
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 import importlib
 import subprocess
 import sys
+import tomllib
 from types import ModuleType
 
 import pytest
 
 import resourcepool
+from resourcepool import documentation
 from tests.spawned import ROOT
 
 LAZY = [
@@ -47,3 +49,8 @@ def test_exceptions_need_no_settings() -> None:
         check=False,
     )
     assert run.stdout == "gone ttl=0 is not allowed: it must be 1\n", run.stderr
+
+
+def test_texts_link_to_the_documentation_that_the_package_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["urls"]["Documentation"] == documentation.SITE

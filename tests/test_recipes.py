@@ -40,7 +40,7 @@ import {modules}
         ("how-to/celery.md", "LeasedDatabaseScheduler", "celery.app.base, django_celery_beat"),
         ("how-to/hints.md", "amqp://", "kombu.transport.pyamqp"),
         ("how-to/hints.md", "redis://", "redis"),
-        ("how-to/health-checks.md", "CHECKS", "httpcore, certifi, resourcepool.proxies.health_check.route"),
+        ("how-to/health-checks.md", "CHECKS", "httpcore, certifi, resourcepool.proxies.health_check.request"),
     ],
 )
 def test_nothing_is_missing_after_the_install_that_a_page_names(page: str, recipe: str, modules: str) -> None:

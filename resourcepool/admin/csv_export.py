@@ -1,6 +1,5 @@
 """Downloads of records as CSV: streamed, and safe to open in a spreadsheet; resources without secrets."""
 
-import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,30 +7,20 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest, StreamingHttpResponse
 
-from resourcepool.status.export import escape_formulas, resource_columns, resource_records
+from resourcepool.status.export import csv_lines, escape_formulas, resource_columns, resource_records
 from resourcepool.translation import gettext_lazy as _
 
 
-class _Echo:
-    """A file for ``csv.writer`` that returns each line instead of storing it."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
 def _cell(value: Any) -> Any:
-    return json.dumps(value, default=str) if isinstance(value, dict | list) else value
+    return escape_formulas(json.dumps(value, default=str) if isinstance(value, dict | list) else value)
 
 
 def csv_response(
     name: str, columns: Sequence[str], records: Iterable[Mapping[str, Any]]
 ) -> StreamingHttpResponse:
     """Return the ``columns`` of these records as a file ``name``.csv."""
-    write = csv.writer(_Echo()).writerow
-    rows = (write([escape_formulas(_cell(record[column])) for column in columns]) for record in records)
-    response = StreamingHttpResponse(
-        (line for part in ([write(columns)], rows) for line in part), content_type="text/csv; charset=utf-8"
-    )
+    lines = csv_lines(columns, records, _cell)
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 

@@ -28,10 +28,10 @@ from resourcepool.admin.forms import OperationForm
 from resourcepool.db.dialect import read_clock
 from resourcepool.events import localized, sentence_for
 from resourcepool.exceptions import BadOption, ResourcePoolError
-from resourcepool.labels import join_names
 from resourcepool.operations import Operation
 from resourcepool.operations.operation import Applied, described
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE
+from resourcepool.text import join_names
 from resourcepool.translation import gettext_lazy, gettext_lazy as _, ngettext_lazy
 
 _LOCKED = gettext_lazy("%(count)d unchanged.")

@@ -14,7 +14,6 @@ from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.db.dialect import DbNow, NullInOrder
 from resourcepool.db.rows import count_groups
-from resourcepool.labels import format_labels, join_names
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import CANCEL, FIRE, REVOKE
 from resourcepool.status.badge import ALIVE, EXPIRED, LIVE, NO_CONTACT, work_badge
@@ -26,6 +25,7 @@ from resourcepool.status.work.timers import SYSTEM as TOPIC_SYSTEM
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
+from resourcepool.text import format_labels, join_names
 from resourcepool.translation import gettext, gettext_lazy as _
 
 OF_ROWS = ("unfinished", "due", "late", "handed")  # queryset filters, in addition to the states

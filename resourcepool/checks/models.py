@@ -6,10 +6,9 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning as CheckWarning, register
 from django.db import connections, router
 
-from resourcepool.checks import CheckWarning, Error
 from resourcepool.documentation import documented
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import inherited_from

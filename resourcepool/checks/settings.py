@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, register
+from django.core.checks import CheckMessage, Error, Warning as CheckWarning, register
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
-from resourcepool.checks import CheckWarning, Error
 from resourcepool.conf import (
     DEFAULTS,
     POOL_OPTIONS,
@@ -30,7 +29,7 @@ from resourcepool.hints import choice
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
-from resourcepool.resources.state import QuarantinePolicy
+from resourcepool.resources.state import quarantine_limits
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.taskqueue.abstract import recorded_models
@@ -89,7 +88,7 @@ def _check_quarantine() -> None:
     unknown = setting("QUARANTINE").keys() - DEFAULTS["QUARANTINE"].keys()
     if unknown:
         raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown, key=str), because="only base and cap")
-    QuarantinePolicy.from_settings()
+    quarantine_limits()
 
 
 @sensitive_variables()

@@ -10,13 +10,13 @@ from django.utils.safestring import SafeString
 from resourcepool.dashboard.containers import CSS, KEY_PLACEHOLDER, Drawn, render_squares
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.labels import format_labels
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.status.badge import Badge
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.queues.queues import QueueCell, latest_moves, queue_cells
 from resourcepool.status.queues.system import DRAINING, badge_of_server, queue_group_badge
 from resourcepool.status.times import duration
+from resourcepool.text import format_labels
 from resourcepool.translation import gettext as _
 
 MAX_CARDS = 20

@@ -9,7 +9,6 @@ from typing import Self
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.connection import ConnectionProxy
 
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
@@ -51,43 +50,16 @@ def log_errors(failed: str, *about: object) -> Iterator[None]:
         logger.exception(failed, *about)
 
 
-class _LazyConnection(ConnectionProxy):  # type: ignore[type-arg]
-    """Placeholder in this thread's ``connections`` until its private connection to ``alias`` is used.
-
-    So a thread needs no driver for a database that it does not use.
-    """
-
-    def __init__(self, own: "OwnConnections", alias: str) -> None:
-        super().__init__(own, alias)  # type: ignore[arg-type]
-        self.__dict__["alias"] = alias
-
-    def close(self) -> None:
-        """Close the connection if it was used."""
-        if self.alias in self._connections:
-            self._connections[self.alias].close()
-
-    def close_if_unusable_or_obsolete(self) -> None:
-        """Like ``close``."""
-        if self.alias in self._connections:
-            self._connections[self.alias].close_if_unusable_or_obsolete()
-
-
 class OwnConnections:
-    """The private connections of the calling thread, each made on first use."""
+    """The private connections of the calling thread; each opens its session on first use."""
 
     def __init__(self, turn: threading.RLock) -> None:
-        self._made: dict[str, BaseDatabaseWrapper] = {}
         self.turn = turn
-
-    def __getitem__(self, alias: str) -> BaseDatabaseWrapper:
-        """Return the connection to ``alias``; raises Django's own error if it is not configured."""
-        if alias not in self._made:
-            self._made[alias] = connections[alias] = dialect.private_connection(alias)
-        return self._made[alias]
-
-    def __contains__(self, alias: str) -> bool:
-        """Whether it was used."""
-        return alias in self._made
+        self._made: dict[str, BaseDatabaseWrapper] = {}
+        for alias in connections:
+            # A missing driver is an error for users of that database, not for leases on others.
+            with contextlib.suppress(Exception):
+                self._made[alias] = dialect.private_connection(alias)
 
     @property
     def are_open(self) -> bool:
@@ -98,12 +70,12 @@ class OwnConnections:
     def installed(self) -> Iterator[Self]:
         """Make ``connections`` return these in the calling thread, and restore the previous ones at the end."""
         before = {connection.alias: connection for connection in connections.all(initialized_only=True)}
-        for alias in (aliases := list(connections)):
-            connections[alias] = _LazyConnection(self, alias)  # type: ignore[assignment]
+        for alias, connection in self._made.items():
+            connections[alias] = connection
         try:
             yield self
         finally:
-            for alias in aliases:
+            for alias in self._made:
                 del connections[alias]
             for alias, connection in before.items():
                 connections[alias] = connection

@@ -116,7 +116,6 @@ class BackgroundThread:
         ends_by = None if needed_by is None else partial(needed_by, begun)
         try:
             with own.turn, statement_timeout(ends_by=ends_by):
-                own[self._using]  # made now: the socket of a placeholder is unknown
                 next_at = routine.turn()
             routine.is_failing = False
         except Exception:

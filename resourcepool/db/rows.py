@@ -3,6 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from django.db.models.constants import OnConflict
 
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbNow, FenceField
+from resourcepool.db.retry import retrying
 
 LENGTH = 250_000  # characters of up to 4 bytes: some database servers allow only 1 MB (max_allowed_packet)
 
@@ -44,6 +46,17 @@ def batches(rows: Iterable[Row], length: Callable[[Row], int], most: int) -> Ite
         yield batch
 
 
+def in_chunks(rows: Any, most: int) -> Iterator[Any]:
+    """Yield ``rows`` by primary key, reading at most ``most`` at a time, without an open cursor."""
+    rows = rest = rows.order_by("pk")
+    while True:
+        chunk: list[Any] = retrying(connections[rows.db], partial(list, rest[:most]))
+        yield from chunk
+        if len(chunk) < most:
+            return
+        rest = rows.filter(pk__gt=chunk[-1].pk)
+
+
 def ensure_row(model: type[models.Model], using: str, pk: Any, **columns: Any) -> bool:
     """Insert the row with this primary key if it is missing; return whether it was.
 
@@ -64,7 +77,13 @@ def insert_unless_exists(row: models.Model, using: str) -> None:
 
 
 def insert_many(
-    connection: BaseDatabaseWrapper, blank: models.Model, names: Sequence[str], rows: Iterable[Sequence[Any]]
+    connection: BaseDatabaseWrapper,
+    blank: models.Model,
+    names: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    on_conflict: OnConflict | None = OnConflict.IGNORE,
+    update: Sequence[str] = (),
+    unique: Sequence[str] = (),
 ) -> int:
     """Insert rows in this order, except existing keys; return how many were inserted. An error inserts none.
 
@@ -73,6 +92,8 @@ def insert_many(
     Args:
         blank: an unsaved row with the values of all other columns.
         names: the columns of ``rows``. The last one may be a time; None means the time of the statement.
+        on_conflict: UPDATE: change the columns ``update`` of existing rows, which the columns ``unique`` identify;
+            None: raise IntegrityError if a row exists.
     """
     db_dialect, ops, meta = dialect.of(connection), connection.ops, blank._meta
     texts: list[str] = []
@@ -98,8 +119,8 @@ def insert_many(
         values.append(f"{start}{db_dialect.indexed_now if is_now else '%s'})")
         params += [*same, *(row[:-1] if is_now else row)]
     quoted = ", ".join(ops.quote_name(str(field.column)) for field in columns)
-    insertion = ops.insert_statement(on_conflict=OnConflict.IGNORE)
-    end = ops.on_conflict_suffix_sql(columns, OnConflict.IGNORE, [], [])
+    insertion = ops.insert_statement(on_conflict=on_conflict)
+    end = ops.on_conflict_suffix_sql(columns, on_conflict, update, unique)
     insertion = f"{db_dialect.before_warnings(connection)}{insertion}"
     sql = f"{insertion} {ops.quote_name(meta.db_table)} ({quoted}) VALUES {', '.join(values)} {end}"
     with transaction.atomic(using=connection.alias, savepoint=False):

@@ -26,8 +26,8 @@ from resourcepool.options import Seconds
 from resourcepool.signals import EventKind, is_recorded
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire, acquire_now
-from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket
+from resourcepool.waiting.source import delivered
 
 TTL = 60.0  # seconds
 POLL = 0.5  # seconds
@@ -260,7 +260,7 @@ class Election:
         """Create the row if it is missing; return whether it was."""
         return retrying(connection, partial(ensure_row, self.model, connection.alias, self.name))
 
-    # Used by waiting: see ``waiting.lease.Source``
+    # Used by waiting: see ``waiting.source.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)

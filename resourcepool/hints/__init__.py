@@ -18,8 +18,7 @@ from django.db import DatabaseError, InterfaceError, connections, transaction
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.hints.choice import Transport
-from resourcepool.hints.listener import Listener
-from resourcepool.hints.sender import Sender
+from resourcepool.hints.threads import Listener, Sender
 
 logger = logging.getLogger(__name__)
 

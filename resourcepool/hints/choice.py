@@ -2,9 +2,7 @@
 
 import contextlib
 import functools
-import logging
 import math
-import random
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -53,8 +51,6 @@ class Transport(ABC):
     def abandon(self) -> None:  # noqa: B027 (most clients detect a fork themselves)
         """In a forked child: drop the parent's session without sending anything to the service."""
 
-
-logger = logging.getLogger(__name__)
 
 NAME = "RESOURCEPOOL['HINTS']"
 ALLOWED = "None, 'postgresql', 'postgresql:<alias in DATABASES>', a Redis URL or the URL of another broker"
@@ -172,31 +168,3 @@ def _problem_of_broker(scheme: str) -> str | None:
     if scheme.lower().split("+")[0] in (name.lower() for name in TRANSPORT_ALIASES):
         return None
     return "unknown kombu broker; use amqp, amqps, sentinel or another one that kombu supports"
-
-
-class Outage:
-    """Consecutive failures. Logs only the type of an error: messages of clients may contain the password."""
-
-    def __init__(self, action: str, *, shortest: float, longest: float) -> None:
-        self._action, self._shortest, self._longest = action, shortest, longest
-        self._pause = 0.0
-
-    def failed(self, choice: Choice, error: Exception) -> float:
-        """Note a failure; return the seconds to pause: exponential back-off with jitter."""
-        if not self._pause:
-            why = str(error) if isinstance(error, BadOption) else type(error).__name__
-            logger.warning(
-                "hints cannot be %s by %s: %s; falling back to polling",
-                self._action,
-                choice.redacted,
-                why,
-            )
-        self._pause = min(max(self._shortest, 2 * self._pause), self._longest)
-        # Jitter: processes must not all reconnect at the same moment.
-        return self._pause * random.uniform(0.5, 1)  # noqa: S311 (jitter)
-
-    def recovered(self, choice: Choice) -> None:
-        """Note a success."""
-        if self._pause:
-            self._pause = 0.0
-            logger.info("hints can be %s by %s again", self._action, choice.redacted)

@@ -4,7 +4,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,59 +21,33 @@ from resourcepool.events import sentence_for
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.history.models import ENDS, MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
-from resourcepool.labels import host_name
-from resourcepool.signals import EventKind, RowEvent, is_recorded
+from resourcepool.signals import EventKind, RowEvent
+from resourcepool.text import host_name
 
 Grant = tuple[str, str, int]  # pool, row, fence
 
 
-def grant_key(event: RowEvent) -> Grant:
-    """Return the key of the grant of ``event``."""
-    return _named(event.model, event.pk, event.fence)
-
-
-def revoked_durations(events: Iterable[RowEvent], now: float, using: str) -> dict[Grant, float]:
-    """Return {grant: seconds it was held} of the revoked leases whose start is in the history.
-
-    Args:
-        now: by this process's clock, as in ``RowEvent.at``.
-    """
-    events, ended = list(events), EventKind.REVOKED
-    revoked = {grant_key(event): event.at for event in events if event.kind is ended}
-    if not revoked:
-        return {}
-    just_begun = {grant_key(event): now - event.at for event in events if event.kind is EventKind.ACQUIRED}
-    ages = _ages(list(revoked), using) | just_begun
-    return {key: max(0.0, ages[key] - (now - at)) for key, at in revoked.items() if key in ages}
-
-
-def expired_durations(model: Any, leases: Collection[tuple[Any, int, float]]) -> dict[tuple[Any, int], float]:
-    """Return {(primary key, fence): seconds it was held} of expired leases whose start is in the history.
-
-    Args:
-        leases: (primary key, fence, seconds since it expired) of each.
-    """
-    if not leases or not is_recorded(model):
-        return {}
-    names = {(pk, fence): _named(model, pk, fence) for pk, fence, _ in leases}
-    using = router.db_for_write(Event)
-    ages = retrying(connections[using], partial(_ages, list(names.values()), using))
-    ago = {(pk, fence): seconds for pk, fence, seconds in leases}
-    return {key: max(0.0, ages[name] - ago[key]) for key, name in names.items() if name in ages}
-
-
-def _named(model: Any, pk: Any, fence: int) -> Grant:
+def grant_key(model: type[Model], pk: Any, fence: int) -> Grant:
+    """Return the key of a grant in the history."""
     return model._meta.label_lower, storable(pk, MAX_ROW), fence
 
 
-def _ages(grants: Sequence[Grant], using: str) -> dict[Grant, float]:
-    """Return {grant: seconds since it began} of grants with an event of acquisition, in one query."""
-    pools, rows, fences = (set(column) for column in zip(*grants, strict=True))
-    begun: Any = Event.objects.using(using).filter(
+def durations(ended: Mapping[Grant, float], begun: dict[Grant, float], using: str) -> dict[Grant, float]:
+    """Return {grant: seconds it was held} of grants whose acquisition is in the history, in one query.
+
+    Args:
+        ended: {grant: seconds since its end}.
+        begun: {grant: seconds since its acquisition}, if that is not written yet.
+    """
+    if not ended:
+        return {}
+    pools, rows, fences = (set(column) for column in zip(*ended, strict=True))
+    acquired: Any = Event.objects.using(using).filter(
         pool__in=pools, row__in=rows, fence__in=fences, what=EventKind.ACQUIRED
     )
-    starts = begun.values_list("pool", "row", "fence", MicrosUntil("at"))
-    return {(pool, row, fence): -micros / 1_000_000 for pool, row, fence, micros in starts}
+    starts = acquired.values_list("pool", "row", "fence", MicrosUntil("at"))
+    ages = {(pool, row, fence): -micros / 1_000_000 for pool, row, fence, micros in starts} | begun
+    return {grant: max(0.0, ages[grant] - ago) for grant, ago in ended.items() if grant in ages}
 
 
 NOT_SHORT = {"history": False}  # what locks declare, in effect
@@ -163,19 +137,25 @@ def write_gap(count: int) -> None:
 
 
 def _add(entries: Sequence[Entry], using: str) -> None:
-    connection, now = connections[using], monotonic()
-    durations = revoked_durations((entry.event for entry in entries), now, using)
-    db_dialect, pid, revoked = dialect.of(connection), os.getpid(), EventKind.REVOKED
+    connection, now, revoked = connections[using], monotonic(), EventKind.REVOKED
+    ended = {_grant(event): now - event.at for event, _ in entries if event.kind is revoked}
+    started = (event for event, _ in entries if ended and event.kind is EventKind.ACQUIRED)
+    lasted = durations(ended, {_grant(event): now - event.at for event in started}, using)
+    db_dialect, pid = dialect.of(connection), os.getpid()
     earlier, unit = db_dialect.later.split("%s")
     rows: list[str] = []
     texts: list[str] = []
     for event, begun in entries:
         at = f"{earlier}{dialect.micros(event.at - now)}{unit}"
         is_whole, ttl = (db_dialect.false, event.ttl) if begun is None else (db_dialect.true, begun.ttl)
-        seconds = durations.get(grant_key(event)) if event.kind is revoked else event.seconds
+        seconds = lasted.get(_grant(event)) if event.kind is revoked else event.seconds
         numbers = f"{event.fence:d}, {is_whole}, {pid}, {_float(ttl)}, {_float(seconds)}"
         rows.append(f"({at}, '{event.kind.value}', {numbers}, {_texts(event, texts)})")
     dialect.run(connection, f"{_insert(connection)} {', '.join(rows)}", texts, dialect.row_count)
+
+
+def _grant(event: RowEvent) -> Grant:
+    return grant_key(event.model, event.pk, event.fence)
 
 
 def _insert(connection: BaseDatabaseWrapper) -> str:

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from resourcepool import options
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, LeaseReleased
-from resourcepool.labels import host_name
-from resourcepool.text import printable
+from resourcepool.text import host_name, printable
 
 MIN_TTL = 0.1  # seconds
 MAX_LENGTH = 200  # of a holder's name

@@ -30,7 +30,7 @@ FOREVER = -1  # the infinite timeout of ``threading``
 
 
 class Named:
-    """A lock known by its name; the ``Source`` (``waiting.lease``) of its rows.
+    """A lock known by its name; the ``Source`` (``waiting.source``) of its rows.
 
     Args:
         name: one line of 1 to 200 characters; case matters.
@@ -95,7 +95,7 @@ class Named:
         terms = Terms(self._ttl, holder, holder_is_unique=True, on_lost=hold._when_lost, is_recorded=recorded)
         return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
 
-    # ``waiting.lease.Source``
+    # ``waiting.source.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grants = self._claim(connection, request)

@@ -20,8 +20,8 @@ from resourcepool.locks.lockable import H, Hold, Lockable, LockLease
 from resourcepool.locks.models import AbstractNamed, Lock as LockRow
 from resourcepool.locks.registry import current_owner, is_of_caller
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket
+from resourcepool.waiting.source import delivered
 
 MAX_CONTENDERS = 10_000
 
@@ -166,7 +166,7 @@ class Lock(Named, Reentrant[Hold]):
             if (kept.model, kept.using, kept.pk) == self.key and is_of_caller(kept.holder):
                 kept._release_quietly()
 
-    # ``waiting.lease.Source``
+    # ``waiting.source.Source``
 
     def _claim(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)

@@ -133,7 +133,7 @@ class Permits(Named):
 
     aholders = for_asyncio(holders)
 
-    # ``waiting.lease.Source``
+    # ``waiting.source.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         if self.key not in counted:

@@ -19,7 +19,7 @@ from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.locks.rwlock_sides import UPGRADE_PRIORITY, ReadLock, RWPermits, WriteLock
 from resourcepool.options import Seconds
-from resourcepool.waiting.lease import delivered, release_quietly
+from resourcepool.waiting.source import delivered, release_quietly
 
 
 class RWLock(RWPermits):

@@ -18,7 +18,7 @@ from resourcepool.locks.permits import PermitLease, Permits, TooManyPermits, cou
 from resourcepool.locks.registry import current_owner
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import release_quietly
+from resourcepool.waiting.source import release_quietly
 
 READERS = 10
 MAX_READERS = 100  # a writer acquires and renews as many rows

@@ -22,7 +22,7 @@ from resourcepool.locks.permits import MAX_PERMITS, PermitLease, Permits, resize
 from resourcepool.locks.registry import holds, is_of_caller
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import delivered
+from resourcepool.waiting.source import delivered
 
 MAX_PERMITS_AT_ONCE = 1_000
 

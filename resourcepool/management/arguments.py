@@ -12,9 +12,8 @@ from django.utils.dateparse import parse_datetime
 
 from resourcepool.db.dialect import aware
 from resourcepool.exceptions import BadOption, Hidden
-from resourcepool.labels import labels_of
 from resourcepool.operations import DurationField, Field, Operation
-from resourcepool.options import parse_duration
+from resourcepool.options import labels_of, parse_duration
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.selectors import selectable
 from resourcepool.translation import gettext as _

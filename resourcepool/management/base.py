@@ -20,10 +20,10 @@ from resourcepool.db import dialect
 from resourcepool.db.dialect import ErrorKind
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.labels import host_name
 from resourcepool.management.arguments import Argument, add
 from resourcepool.management.layout import console, one_line, printable_lines, render_text
 from resourcepool.status.snapshots import as_data
+from resourcepool.text import host_name
 from resourcepool.translation import gettext as _, gettext_lazy
 
 # Exit codes as shells report them.

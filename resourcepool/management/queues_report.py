@@ -6,7 +6,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from resourcepool.events import localized
-from resourcepool.labels import format_labels
 from resourcepool.management.layout import Column, more_rows_note, one_line, or_dash, table
 from resourcepool.queues.models import QueueGroup
 from resourcepool.status.queues.forecast import Forecast, ForecastMove
@@ -14,6 +13,7 @@ from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStat
 from resourcepool.status.queues.queues import MoveRecord, QueueStatus
 from resourcepool.status.queues.system import badge_of_server
 from resourcepool.status.times import ago, duration
+from resourcepool.text import format_labels
 from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_RANGES = 20  # of queues in status line of the map

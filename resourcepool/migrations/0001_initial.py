@@ -5,12 +5,11 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import resourcepool.db.dialect
-import resourcepool.db.dialect.expressions
 import resourcepool.db.dialect.fields
 import resourcepool.encryption.field
 import resourcepool.events.field
-import resourcepool.labels
 import resourcepool.leases.models
+import resourcepool.options
 import resourcepool.resources.selectors
 import resourcepool.taskqueue.timers.models
 import resourcepool.text
@@ -442,7 +441,7 @@ class Migration(migrations.Migration):
                 (
                     "at",
                     models.DateTimeField(
-                        default=resourcepool.db.dialect.expressions.DbNow, editable=False, verbose_name="at"
+                        default=resourcepool.db.dialect.fields.DbNow, editable=False, verbose_name="at"
                     ),
                 ),
             ],
@@ -674,7 +673,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=dict,
-                        validators=[resourcepool.labels.check_labels],
+                        validators=[resourcepool.options.check_labels],
                         verbose_name="labels",
                     ),
                 ),
@@ -721,7 +720,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         default=dict,
                         help_text='Only nodes with all of these labels handle it, e.g. {"zone": "eu"}.',
-                        validators=[resourcepool.labels.check_labels],
+                        validators=[resourcepool.options.check_labels],
                         verbose_name="required labels",
                     ),
                 ),
@@ -1020,7 +1019,7 @@ class Migration(migrations.Migration):
                 (
                     "added_at",
                     models.DateTimeField(
-                        default=resourcepool.db.dialect.expressions.DbNow,
+                        default=resourcepool.db.dialect.fields.DbNow,
                         editable=False,
                         verbose_name="added at",
                     ),
@@ -1146,7 +1145,7 @@ class Migration(migrations.Migration):
                 (
                     "published_at",
                     models.DateTimeField(
-                        default=resourcepool.db.dialect.expressions.DbNow,
+                        default=resourcepool.db.dialect.fields.DbNow,
                         editable=False,
                         verbose_name="published at",
                     ),
@@ -1599,7 +1598,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=dict,
-                        validators=[resourcepool.labels.check_labels],
+                        validators=[resourcepool.options.check_labels],
                         verbose_name="labels",
                     ),
                 ),
@@ -1660,7 +1659,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         default=dict,
                         help_text='Only servers with all of these labels get it, e.g. {"zone": "eu"}.',
-                        validators=[resourcepool.labels.check_labels],
+                        validators=[resourcepool.options.check_labels],
                         verbose_name="labels",
                     ),
                 ),
@@ -1867,13 +1866,13 @@ class Migration(migrations.Migration):
                 (
                     "task_time",
                     models.DateTimeField(
-                        default=resourcepool.db.dialect.expressions.DbNow, verbose_name="task time"
+                        default=resourcepool.db.dialect.fields.DbNow, verbose_name="task time"
                     ),
                 ),
                 (
                     "submitted_at",
                     models.DateTimeField(
-                        default=resourcepool.db.dialect.expressions.DbNow,
+                        default=resourcepool.db.dialect.fields.DbNow,
                         editable=False,
                         verbose_name="submitted at",
                     ),
@@ -2148,7 +2147,7 @@ class Migration(migrations.Migration):
                 (
                     "scheduled_at",
                     models.DateTimeField(
-                        default=resourcepool.db.dialect.expressions.DbNow,
+                        default=resourcepool.db.dialect.fields.DbNow,
                         editable=False,
                         verbose_name="scheduled at",
                     ),

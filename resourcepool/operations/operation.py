@@ -13,9 +13,9 @@ from resourcepool import options
 from resourcepool.db.retry import retrying
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden, ResourcePoolError, RowLocked
-from resourcepool.labels import join_names
 from resourcepool.resources.queryset import MAX_DURATION
 from resourcepool.resources.state import State, Status
+from resourcepool.text import join_names
 from resourcepool.translation import gettext, gettext_lazy, gettext_noop as _
 
 MAX_ROWS = 10_000  # more events at once would overflow the history

@@ -13,6 +13,7 @@ from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.events import localized
 from resourcepool.proxies import fields
 from resourcepool.proxies.fields import IDENTITY
+from resourcepool.resources.import_file import BadField
 from resourcepool.resources.models import PERMISSIONS, AbstractResource
 from resourcepool.text import CharField
 from resourcepool.translation import gettext_lazy as _
@@ -60,7 +61,7 @@ class Proxy(AbstractResource):
         for name in ("host", "username", "country", "notes"):
             try:
                 setattr(self, name, fields.FIELD_PARSERS[name](getattr(self, name)))
-            except fields.BadField as error:
+            except BadField as error:
                 raise ValidationError({name: localized(error)}) from None
 
     @property

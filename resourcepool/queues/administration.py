@@ -20,7 +20,7 @@ from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.db.transactions import row_locked
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import join_names, labels_of
+from resourcepool.options import labels_of
 from resourcepool.queues import reassignment
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, QueueGroup, Server
 from resourcepool.queues.planning import changes as planning
@@ -36,7 +36,7 @@ from resourcepool.queues.queries import (
     using_of_queues,
     validate_ids,
 )
-from resourcepool.text import printable
+from resourcepool.text import join_names, printable
 from resourcepool.translation import gettext_noop as _
 
 

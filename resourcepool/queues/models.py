@@ -12,9 +12,9 @@ from resourcepool.db.dialect import DbNow, FenceField, KeyField, MicrosUntil
 from resourcepool.db.dialect.fields import seconds
 from resourcepool.db.transactions import fail_if_locked
 from resourcepool.events.field import SentenceField
-from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.terms import MIN_TTL
+from resourcepool.options import check_labels
 from resourcepool.text import CharField, TextField
 from resourcepool.translation import gettext_lazy as _
 

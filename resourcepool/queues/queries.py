@@ -12,11 +12,10 @@ from resourcepool import options
 from resourcepool.db.dialect import MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import MAX_LISTED, join_names
 from resourcepool.queues.models import MAX_QUEUE_ID, Queue, QueueGroup, Server
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
-from resourcepool.text import printable
+from resourcepool.text import MAX_LISTED, join_names, printable
 from resourcepool.translation import gettext_noop as _
 
 COLUMNS = ("pk", "queue_id", "cur_server_id", "req_server_id", "fence", "labels", "pin", "is_retiring")

@@ -3,7 +3,7 @@
 import logging
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -12,7 +12,7 @@ from resourcepool import options
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.open_transaction import refuse_open_transaction
 from resourcepool.db.retry import retrying
-from resourcepool.db.sync_async import ASYNC, in_thread, run_sync
+from resourcepool.db.sync_async import ASYNC, for_asyncio, in_thread, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import sentence_for
 from resourcepool.events.field import SentenceField
@@ -24,12 +24,10 @@ from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.statements import instance
 from resourcepool.leases.terms import Grant, Request
 from resourcepool.options import Seconds
-from resourcepool.resources.state import MAX_REASON, QuarantinePolicy, next_strikes, quarantine_seconds
-from resourcepool.resources.strategy import LastHeld
+from resourcepool.resources.state import MAX_REASON, next_strikes, quarantine_limits, quarantine_seconds
 from resourcepool.signals import EventKind
 from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import Source
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only
@@ -45,20 +43,12 @@ logger = logging.getLogger(__name__)
 DELETED = sentence_for("row_deleted")
 
 
-class LeasingPool(Source, Protocol):
-    """The pool of a lease, see ``source.PoolSource``."""
-
-    @property
-    def last_held(self) -> LastHeld:
-        """The last row of each holder."""
-
-
 class ResourceLease(Lease, Generic[M]):
     """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
 
     _next_in_line: ClassVar[Any] = release
 
-    def __init__(self, pool: LeasingPool, using: str, grant: Grant, request: Request) -> None:
+    def __init__(self, pool: Any, using: str, grant: Grant, request: Request) -> None:
         self._pool, self._request = pool, request
         self._resource: M | None = None
         super().__init__(pool.model, using, grant, request.terms)
@@ -104,12 +94,12 @@ class ResourceLease(Lease, Generic[M]):
     def _quarantine(self, reason: str, what: EventKind) -> None:
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
-        policy = QuarantinePolicy.from_settings()
+        limits = quarantine_limits()
 
         def send(connection: BaseDatabaseWrapper) -> int:
             row = (self.model, self.pk, self.fence)
             settle = partial(verbs.settle_release, connection, *row, self._trust.until)
-            return retrying(connection, partial(self._store_quarantine, reason, policy), settle=settle)
+            return retrying(connection, partial(self._store_quarantine, reason, *limits), settle=settle)
 
         self._give_up(what, f"quarantined ({reason})", send, reason)
 
@@ -172,13 +162,13 @@ class ResourceLease(Lease, Generic[M]):
         grant = Grant(other.pk, other.fence, other.holder, other._trust.sent_at, other._trust.valid_for)
         self._take(grant, self._connection)
 
-    def _store_quarantine(self, reason: str, policy: QuarantinePolicy) -> int:
+    def _store_quarantine(self, reason: str, base: float, cap: float) -> int:
         own_row = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
         row = own_row.values_list("strikes", "struck_at", DbNow()).first()
         if row is None:
             return 0
         strikes = next_strikes(*row)
-        seconds = quarantine_seconds(strikes, policy)
+        seconds = quarantine_seconds(strikes, base, cap)
         return own_row.update(
             busy_before=DbLater(seconds),
             fence=models.F("fence") + 1,
@@ -190,17 +180,9 @@ class ResourceLease(Lease, Generic[M]):
             struck_at=DbNow(),
         )
 
-    async def arelease(self) -> None:
-        """``release`` for asyncio."""
-        await in_thread(self.release)
-
-    async def arenew(self) -> None:
-        """``renew`` for asyncio."""
-        await in_thread(self.renew)
-
-    async def aquarantine(self, reason: str) -> None:
-        """``quarantine`` for asyncio."""
-        await in_thread(self.quarantine, reason)
+    arelease = for_asyncio(release)
+    arenew = for_asyncio(Lease.renew)
+    aquarantine = for_asyncio(quarantine)
 
     async def afix(self, reason: str, *, timeout: Seconds | None = None) -> None:
         """``fix`` for asyncio; waiting for another resource occupies no thread."""

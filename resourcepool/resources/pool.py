@@ -35,7 +35,7 @@ from resourcepool.resources.requests import (
 from resourcepool.resources.selectors import parse_key
 from resourcepool.resources.source import PoolSource
 from resourcepool.waiting.acquire import acquire, acquire_now, wait_for
-from resourcepool.waiting.lease import claim, delivered, make_handles
+from resourcepool.waiting.source import claim, delivered, make_handles
 
 MAX_CACHED = 1_000  # requests per pool
 CACHEABLE = (str, int, float, bool, timedelta, type(None))  # types compared by value

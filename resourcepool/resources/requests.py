@@ -19,7 +19,7 @@ from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL, Request, Terms
 from resourcepool.options import Seconds
 from resourcepool.resources import selectors
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.strategy import STRATEGIES, Strategy
+from resourcepool.resources.source import STRATEGIES, Strategy
 
 MAX_COUNT = 1_000
 PRIORITIES = (-1_000_000, 1_000_000)

@@ -99,35 +99,25 @@ def state(in_service: bool, status: str, is_busy: bool, has_holder: bool, has_fu
     return State.QUARANTINED if has_future_end and status == Status.QUARANTINED else State.COOLING
 
 
-@dataclass(frozen=True, slots=True)
-class QuarantinePolicy:
-    """The first and the longest duration, in seconds."""
-
-    base: float
-    cap: float
-
-    @classmethod
-    def from_settings(cls) -> "QuarantinePolicy":
-        """Read RESOURCEPOOL["QUARANTINE"]; raises BadOption."""
-        chosen = setting("QUARANTINE")
-        base = options.seconds("RESOURCEPOOL['QUARANTINE']['base']", chosen["base"], least=0.001)
-        cap = options.seconds(
-            "RESOURCEPOOL['QUARANTINE']['cap']", chosen["cap"], least=base, most=30 * options.DAY
-        )
-        return cls(base, cap)
+def quarantine_limits() -> tuple[float, float]:
+    """Return the first and the longest quarantine in seconds, from RESOURCEPOOL["QUARANTINE"]; raises BadOption."""
+    chosen = setting("QUARANTINE")
+    base = options.seconds("RESOURCEPOOL['QUARANTINE']['base']", chosen["base"], least=0.001)
+    cap = options.seconds("RESOURCEPOOL['QUARANTINE']['cap']", chosen["cap"], least=base, most=30 * options.DAY)
+    return base, cap
 
 
-def quarantine_seconds(strikes: int, policy: QuarantinePolicy, chance: float | None = None) -> float:
+def quarantine_seconds(strikes: int, base: float, cap: float, chance: float | None = None) -> float:
     """Return the seconds of quarantine after consecutive strike number ``strikes``.
 
     Args:
         strikes: 1 for the first.
+        base, cap: see ``quarantine_limits``.
         chance: 0 to 1, default random. It adds up to a quarter, so that resources that failed together return at
             different times.
     """
     spread = random.random() if chance is None else chance  # noqa: S311 (jitter)
-    doubled = policy.base * 2.0 ** min(strikes - 1, 60)
-    return min(doubled * (1 + JITTER * spread), policy.cap)
+    return min(base * 2.0 ** min(strikes - 1, 60) * (1 + JITTER * spread), cap)
 
 
 def next_strikes(strikes: int, last: datetime.datetime | None, now: datetime.datetime) -> int:

@@ -34,7 +34,7 @@ from resourcepool.rest.limits import HolderName, Quota
 from resourcepool.signals import EventKind, is_recorded
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import Source
+from resourcepool.waiting.source import Source
 
 MAX_LEASES_OF_REQUEST = 10
 SALT = "resourcepool.lease"

@@ -22,7 +22,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Request as LeaseRequest
 from resourcepool.rest.refusals import TooManyLeases, caller, retry_delay, user_name
-from resourcepool.waiting.lease import Source
+from resourcepool.waiting.source import Source
 
 # Lengths in characters. Together they fit in the column.
 MAX_HOLDER = 72

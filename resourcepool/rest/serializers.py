@@ -18,8 +18,8 @@ from rest_framework.serializers import (
     Serializer,
 )
 
+from resourcepool.resources.source import STRATEGIES
 from resourcepool.resources.state import State
-from resourcepool.resources.strategy import STRATEGIES
 from resourcepool.rest.limits import MAX_HOLDER, MAX_REQUEST_ID
 from resourcepool.status.locks.kinds import LockKind
 

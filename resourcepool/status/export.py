@@ -3,8 +3,9 @@
 Text that a spreadsheet would execute as a formula is escaped, whichever character the spreadsheet splits at.
 """
 
+import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import connections, router
@@ -12,11 +13,12 @@ from django.db.models import Max, Min
 
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.retry import retrying
+from resourcepool.db.rows import in_chunks
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.rotation import with_row
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.models import Event
-from resourcepool.proxies.formats import COLUMNS
+from resourcepool.proxies.importer import COLUMNS
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.state import state_details
 
@@ -35,7 +37,7 @@ def resource_records(rows: Any) -> Iterator[Record]:
     Not promised: a consistent snapshot. Each thousand rows are read separately.
     """
     stored = [name for name in resource_columns(rows.model, to_import=False) if name != STATE]
-    for row in _in_chunks(rows.annotate(db_now=DbNow())):
+    for row in in_chunks(rows.annotate(db_now=DbNow()), CHUNK):
         record = {name: getattr(row, name) for name in stored}
         now = state_details(row, row.db_now)
         current = {"status": now.status, "reason": now.reason, "until": now.until}
@@ -48,7 +50,7 @@ def import_records(rows: Any) -> Iterator[Record]:
     Raises:
         SecretUnreadable: no key decrypts a password; the message names the row.
     """
-    for row in _in_chunks(rows):
+    for row in in_chunks(rows, CHUNK):
         try:
             record = {name: getattr(row, name) for name in COLUMNS}
         except SecretUnreadable as error:
@@ -69,21 +71,25 @@ def event_records(model: Any, since: float, until: float = 0.0) -> Iterator[Reco
     # A range of keys: fast to read in chunks, and without later events.
     events = events.filter(pk__gte=ends["first"], pk__lte=ends["last"])
     names = event_columns()
-    for event in _in_chunks(events):
+    for event in in_chunks(events, CHUNK):
         yield {name: getattr(event, name) for name in names}
 
 
-def _in_chunks(rows: Any) -> Iterator[Any]:
-    """Yield ``rows`` by primary key, at most ``CHUNK`` in memory and without an open cursor."""
-    rows, connection = rows.order_by("pk"), connections[rows.db]
-    chunk = _read(connection, rows)
-    while chunk:
-        yield from chunk
-        chunk = _read(connection, rows.filter(pk__gt=chunk[-1].pk)) if len(chunk) == CHUNK else []
+class _Echo:
+    """A file for ``csv.writer`` that returns each line instead of storing it."""
+
+    def write(self, text: str) -> str:
+        return text
 
 
-def _read(connection: Any, rows: Any) -> list[Any]:
-    return retrying(connection, lambda: list(rows.all()[:CHUNK]))
+def csv_lines(
+    names: Sequence[str], records: Iterable[Mapping[str, Any]], cell: Callable[[Any], Any]
+) -> Iterator[str]:
+    """Yield a header of ``names``, and a line for each record; ``cell`` converts each value."""
+    write = csv.writer(_Echo()).writerow  # with its default CR LF it quotes cells with either line end
+    yield write(names)
+    for record in records:
+        yield write([cell(record[name]) for name in names])
 
 
 def resource_columns(model: Any, *, to_import: bool) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import CharField, IntegerField, Q
 
-from resourcepool.proxies.fields import BadField
-from resourcepool.proxies.formats import address
+from resourcepool.proxies.fields import address
+from resourcepool.resources.import_file import BadField
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import TagsField, selectable
 from resourcepool.status.resources.holders import host_and_pid

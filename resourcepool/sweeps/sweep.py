@@ -20,14 +20,14 @@ from resourcepool.health_checks.check import CheckOptions, CheckResult, Tally, c
 from resourcepool.health_checks.checker import check_settings_of
 from resourcepool.history.models import Event, Sample
 from resourcepool.history.recorder import recorder
-from resourcepool.history.writer import expired_durations
+from resourcepool.history.writer import durations, grant_key
 from resourcepool.jobs import CHECK, PRUNE, STATISTICS, SWEEP, Job, run
 from resourcepool.leases import verbs
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet, end_leases
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.state import State
-from resourcepool.signals import EventKind, RowEvent, alarm_cleared, alarm_raised, emit
+from resourcepool.signals import EventKind, RowEvent, alarm_cleared, alarm_raised, emit, is_recorded
 from resourcepool.status.alarms import Alarm, AlarmKind, alarms
 from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.sweeps.pruning import (
@@ -108,13 +108,15 @@ def clear_expired(model: Any) -> int:
     rows = retrying(connection, lambda: list(expired.values_list("pk", "fence", "holder", "left")[:MAX_ROWS]))
     if not rows:
         return 0
-    lasted = expired_durations(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
+    ended = {grant_key(model, pk, fence): -left / 1_000_000 for pk, fence, _holder, left in rows}
+    history = router.db_for_write(Event)
+    lasted = retrying(connections[history], lambda: durations(ended, {}, history)) if is_recorded(model) else {}
     # Locked rows, such as those of holders inside ``guard``, are left for the next sweep. An expired lease is never
     # renewed: under the same fence it is still expired.
     cleared = end_leases(verbs.rows_of(connection, model), rows, skip_locked=True)
     for pk, fence, holder, left in cleared:
         reason = sentence_for("found_late", seconds=round(-left / 1_000_000))
-        seconds = lasted.get((pk, fence))
+        seconds = lasted.get(grant_key(model, pk, fence))
         emit(RowEvent(EventKind.EXPIRED, model, using, pk, fence, holder, reason, seconds=seconds))
     return len(cleared)
 

@@ -24,9 +24,17 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, Request, default_holder
 from resourcepool.waiting import assignment, tickets
-from resourcepool.waiting.lease import NoneFree, Source, can_wait, claim, limited, make_handles, release_quietly
 from resourcepool.waiting.pacing import FIRST_IN_LINE
 from resourcepool.waiting.poll import POLL, poller_on
+from resourcepool.waiting.source import (
+    NoneFree,
+    Source,
+    can_wait,
+    claim,
+    limited,
+    make_handles,
+    release_quietly,
+)
 from resourcepool.waiting.waiter import Waiter
 
 TICKET_NOT_INSERTED = "the database did not store a ticket in that time: it is slow, or rows are locked"

@@ -21,7 +21,7 @@ from resourcepool.db.timeouts import STATEMENT_TIMEOUT, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper
-from resourcepool.waiting.lease import limited
+from resourcepool.waiting.source import limited
 from resourcepool.waiting.turn import Turns
 from resourcepool.waiting.waiter import Waiter
 

@@ -12,9 +12,9 @@ from resourcepool.leases.free_rows import python_key
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import Model
 from resourcepool.leases.terms import Grant, Request
-from resourcepool.waiting.lease import Source, make_handles, release_quietly
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import FIRST_IN_LINE, SHORTEST, Pacing, pacing_of, pause
+from resourcepool.waiting.source import Source, make_handles, release_quietly
 from resourcepool.waiting.tickets import HeldRows, NewTicket, TicketState
 
 LAST_LOOK = 0.015  # seconds before the timeout of a waiter, if its first look would come later

@@ -7,7 +7,7 @@ from django.test import Client
 
 from resourcepool.models import Proxy
 from resourcepool.proxies import fields
-from resourcepool.proxies.fields import BadField
+from resourcepool.resources.import_file import BadField
 
 ADD = "/admin/resourcepool/proxy/add/"
 VALID = {"scheme": "http", "host": "a.example", "port": "80", "weight": "1"}

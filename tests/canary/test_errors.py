@@ -47,9 +47,9 @@ def uploaded() -> SimpleUploadedFile:
         ("django.db.models.sql.compiler.SQLInsertCompiler.execute_sql", "add/", FORM),
         ("django.db.models.sql.compiler.SQLUpdateCompiler.execute_sql", "{pk}/change/", FORM),
         ("resourcepool.encryption.field.encrypt", "add/", FORM),
-        ("resourcepool.proxies.import_plan.encrypt", "import/", None),
+        ("resourcepool.proxies.importer.encrypt", "import/", None),
         ("resourcepool.admin.resources.import_pages.encrypt", "import/", None),
-        ("resourcepool.proxies.formats.unquote_to_bytes", "import/", None),
+        ("resourcepool.proxies.fields.unquote_to_bytes", "import/", None),
         (
             "resourcepool.admin.operations_mixin.read_clock",
             "{pk}/operate/drain/",

@@ -20,9 +20,9 @@ from resourcepool.health_checks.check import check
 from resourcepool.hints import choice
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore
 from resourcepool.models import Proxy
-from resourcepool.proxies.import_proxies import import_proxies
+from resourcepool.proxies.importer import ProxyImporter
 from resourcepool.queues import QueueServer
-from resourcepool.resources.state import QuarantinePolicy
+from resourcepool.resources.state import quarantine_limits
 from resourcepool.rest.refusals import error_response
 from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept
@@ -55,7 +55,7 @@ WRONG: dict[str, Callable[[], Any]] = {
 SETTINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "TTL": ("x", Proxy.pool.acquire),
     "TICKET_TTL": ("x", ticket_ttl),
-    "QUARANTINE": ({"base": "x"}, QuarantinePolicy.from_settings),
+    "QUARANTINE": ({"base": "x"}, quarantine_limits),
     "HISTORY_KEPT": ("x", history_kept),
     "ALARMS": ({"oldest_wait": "x"}, Thresholds.from_settings),
     "CHECKS": ({"resourcepool.Proxy": [TOKEN]}, lambda: check(Proxy)),
@@ -154,7 +154,7 @@ def test_a_database_that_is_not_there_has_no_password_in_its_frames(
 )
 def test_an_import_that_fails_anywhere_has_no_password_in_its_frames(text: str) -> None:
     content = text.encode("latin-1")
-    errors = list(failures_inside(lambda: import_proxies("a", stream=BytesIO(content), dry_run=True)))
+    errors = list(failures_inside(lambda: ProxyImporter().run("a", stream=BytesIO(content), dry_run=True)))
     assert len(errors) > 5
     for error in errors:
         assert not shown_by(error, PASSWORD)

@@ -1,13 +1,12 @@
-"""The connections of background threads: private, made on first use, and closed at the end."""
+"""The connections of background threads: private, opened on first use, and closed at the end."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db import close_old_connections, connection, connections
+from django.db import connection, connections
 
-from resourcepool.db import dialect
 from resourcepool.db.background import OwnConnections, own_connections
 from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper
@@ -44,14 +43,14 @@ def test_are_private_and_the_same_for_the_orm() -> None:
         assert not own.are_open
         assert Bare.objects.count() == 1
         assert own.are_open
-        assert connections["default"] is own["default"]
-        assert first == own["default"]
-        assert own["default"].settings_dict["CONN_MAX_AGE"] is None
+        assert connections["default"] is own._made["default"]
+        assert first == own._made["default"]
+        assert own._made["default"].settings_dict["CONN_MAX_AGE"] is None
 
     in_thread(work)
 
 
-def test_are_made_only_for_the_databases_that_are_used(driverless: str) -> None:
+def test_need_no_driver_for_a_database_that_is_not_used(driverless: str) -> None:
     new(Bare)
     assert in_thread(lambda own: Bare.objects.count()) == 1
 
@@ -59,23 +58,6 @@ def test_are_made_only_for_the_databases_that_are_used(driverless: str) -> None:
 def test_say_what_is_wrong_with_a_database_when_it_is_used(driverless: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="driver"):
         in_thread(lambda own: Bare.objects.using(driverless).count())
-
-
-def test_that_were_never_used_are_closed_without_being_made(driverless: str) -> None:
-    def work(own: OwnConnections) -> bool:
-        close_old_connections()
-        connections.close_all()
-        return "default" in own
-
-    assert in_thread(work) is False
-
-
-def test_that_were_never_used_are_not_made_for_a_fork(driverless: str) -> None:
-    def work(own: OwnConnections) -> bool:
-        dialect.close_files()
-        return "default" in own
-
-    assert in_thread(work) is False
 
 
 def test_to_a_database_without_leases_are_ordinary_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +79,7 @@ def test_of_a_thread_come_back_when_it_has_used_its_own() -> None:
     usual = connection.cursor().connection
     with own_connections() as own:
         Bare.objects.count()
-        assert connections["default"] is own["default"]
+        assert connections["default"] is own._made["default"]
     assert not own.are_open
     assert connection.cursor().connection is usual
 
@@ -105,7 +87,7 @@ def test_of_a_thread_come_back_when_it_has_used_its_own() -> None:
 def test_nested_are_given_back_one_by_one() -> None:
     def work(outer: OwnConnections) -> None:
         with own_connections() as inner:
-            assert connections["default"] == inner["default"]
-        assert connections["default"] == outer["default"]
+            assert connections["default"] == inner._made["default"]
+        assert connections["default"] == outer._made["default"]
 
     in_thread(work)

@@ -16,7 +16,7 @@ from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.secret import EncryptedSecret
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.models import Proxy
-from resourcepool.proxies.import_proxies import import_proxies
+from resourcepool.proxies.importer import ProxyImporter
 from tests.app.models import Login
 from tests.app.rows import new
 from tests.encryption.bound_rows import ADDRESS, FIELD, SECRET, created, read
@@ -67,12 +67,12 @@ def made_many() -> None:
 
 
 def imported() -> None:
-    import_proxies("-", stream=io.BytesIO(LINE.encode()))
+    ProxyImporter().run("-", stream=io.BytesIO(LINE.encode()))
 
 
 def imported_again() -> None:
     Proxy.objects.create(**ADDRESS, password="another")
-    import_proxies("-", update=True, stream=io.BytesIO(LINE.encode()))
+    ProxyImporter().run("-", update=True, stream=io.BytesIO(LINE.encode()))
 
 
 def updated_and_saved() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.hints.sender import Sender
+from resourcepool.hints.threads import Sender
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.hints.receiver import End
 from tests.hints.services import KINDS, Service, started

@@ -2,7 +2,7 @@
 
 import queue
 
-from resourcepool.hints.listener import Listener
+from resourcepool.hints.threads import Listener
 
 LONG = 20.0  # seconds: longer than any hint takes
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from resourcepool import hints
-from resourcepool.hints.sender import Sender
+from resourcepool.hints.threads import Sender
 from tests.eventually import eventually
 from tests.hints.receiver import LONG, End
 from tests.hints.services import Service

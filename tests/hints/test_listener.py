@@ -44,7 +44,7 @@ def test_a_silent_subscription_is_renewed_and_the_listener_woken(
 ) -> None:
     mute = Mute()
     monkeypatch.setattr(choice, "configured", lambda: mute)
-    monkeypatch.setattr("resourcepool.hints.listener.ECHO_AFTER", 0.0)
+    monkeypatch.setattr("resourcepool.hints.threads.ECHO_AFTER", 0.0)
     here = end("here")
     here.listener.listen(here.wake)
     for _ in range(3):

@@ -13,7 +13,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from resourcepool import hints
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.hints import after_commit, choice
-from resourcepool.hints.sender import LIMIT_INTERVAL, Sender
+from resourcepool.hints.threads import LIMIT_INTERVAL, Sender
 from resourcepool.models import Proxy
 from resourcepool.signals import EventKind, RowEvent, emit_to_listeners
 from tests.committed import Clock
@@ -84,7 +84,7 @@ def test_a_service_that_hangs_keeps_only_the_senders_own_thread(sender: Sender, 
 def test_the_number_of_waiting_hints_is_limited(
     sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resourcepool.hints.sender.MAX_WAITING_HINTS", 3)
+    monkeypatch.setattr("resourcepool.hints.threads.MAX_WAITING_HINTS", 3)
     sender.send("first")
     assert scripted.arrived.wait(LONG)
     for number in range(100):
@@ -98,7 +98,7 @@ def test_hints_above_the_limit_are_dropped_and_the_limit_is_read_again_later(
     sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("resourcepool.hints.sender.monotonic", lambda: now)
+    monkeypatch.setattr("resourcepool.hints.threads.monotonic", lambda: now)
     scripted.gate.set()
     scripted.most = 50.0
     for address, per_second in (
@@ -136,7 +136,7 @@ def test_during_an_outage_hints_are_dropped_with_one_log_line(
 ) -> None:
     caplog.set_level(logging.INFO)
     now = 100.0
-    monkeypatch.setattr("resourcepool.hints.sender.monotonic", lambda: now)
+    monkeypatch.setattr("resourcepool.hints.threads.monotonic", lambda: now)
     scripted.gate.set()
     scripted.is_away = True
     for _ in range(8):
@@ -159,7 +159,7 @@ def test_during_an_outage_hints_are_dropped_with_one_log_line(
 
 def test_an_idle_session_is_closed(sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = threading.Event()
-    monkeypatch.setattr("resourcepool.hints.sender.IDLE", 0.01)
+    monkeypatch.setattr("resourcepool.hints.threads.IDLE", 0.01)
     monkeypatch.setattr(scripted, "close", closed.set)
     scripted.gate.set()
     sender.send("a")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
 
-from resourcepool.management.commands import resourcepool_export, resourcepool_export as command
+from resourcepool.management.commands import resourcepool_export as command
 from resourcepool.models import Event, Proxy
 from resourcepool.status import export
 from tests.app.models import Device
@@ -170,12 +171,11 @@ def test_what_is_copied_from_a_list_into_an_import_is_the_same_phone_number(tmp_
 
 
 def test_a_file_that_was_not_finished_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(out: Any, *args: Any, **more: Any) -> int:
-        out.write("half of it")
+    def interrupted(*args: Any, **more: Any) -> Iterator[str]:
+        yield "half of it"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(resourcepool_export, "write_csv", interrupt)
-    monkeypatch.setattr(command, "write_csv", interrupt)
+    monkeypatch.setitem(command.FORMATS, "csv", interrupted)
     new(Proxy)
     stopped = run("export", "--output", tmp_path / "half.csv")
     assert (stopped.err, stopped.code) == ("interrupted; unfinished files are removed\n", 130)

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 
 from resourcepool.management.commands import resourcepool_import as command
 from resourcepool.models import Proxy
-from resourcepool.proxies import import_plan
+from resourcepool.resources import import_plan
 
 pytestmark = pytest.mark.django_db
 
@@ -54,12 +54,12 @@ def test_the_end_says_what_else_to_know(run: Run) -> None:
     run("host,port,weight\na.example,80,2", "--sync")
     assert run("host,port,weight\na.example,80,3\nb.example,80,2").splitlines() == [
         "Imported 2 proxies: 0 new, 0 changed, 2 unchanged, 0 retired.",
-        '1 existing proxy differs from the file and is left unchanged; "update" takes its values.',
+        '1 existing row differs from the file and is left unchanged; "update" takes its values.',
         '1 is still retired; "sync" returns it to service.',
     ]
     assert run(None, "--sync", "--update").splitlines() == [
         "Imported 2 proxies: 0 new, 2 changed, 0 unchanged, 0 retired.",
-        "1 changed proxy returns to service.",
+        "1 changed row returns to service.",
     ]
 
 
@@ -91,7 +91,7 @@ def test_skipped_lines_are_shown_on_standard_error(run: Run) -> None:
 
 def test_json_is_one_object_on_standard_output(run: Run) -> None:
     run("a.example:80\na.example:81\nb.example:0", "--skip-bad", "--json")
-    bad = {"line": 3, "field": "port", "reason": "not a whole number from 1 to 65535", "host": ""}
+    bad = {"line": 3, "field": "port", "reason": "not a whole number from 1 to 65535"}
     assert json.loads(run.out) == {
         "ok": True,
         "dry_run": False,
@@ -114,7 +114,7 @@ def test_json_is_one_object_on_standard_output(run: Run) -> None:
     assert (shown["ok"], shown["bad"], shown["bad_count"]) == (False, [bad], 1)
     with pytest.raises(CommandError):
         run("", "--json")
-    assert json.loads(run.out) == {"ok": False, "error": f"{run.file}: empty: no proxies"}
+    assert json.loads(run.out) == {"ok": False, "error": f"{run.file}: empty: no rows"}
 
 
 def test_a_file_that_is_not_there_is_one_clear_sentence(run: Run) -> None:

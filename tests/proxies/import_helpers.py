@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Proxy
-from resourcepool.proxies.import_proxies import ImportResult, import_proxies
+from resourcepool.proxies.importer import ProxyImporter
+from resourcepool.resources.import_result import ImportResult
 
 ALL = "scheme,host,port,username,password,country,tags,weight,notes\n"
 
@@ -25,7 +26,7 @@ def import_text(tmp_path: Path) -> Import:
     def import_text(text: str, **options: Any) -> ImportResult:
         file = tmp_path / "proxies.csv"
         file.write_text(text, encoding="utf-8")
-        return import_proxies(str(file), **options)
+        return ProxyImporter().run(str(file), **options)
 
     return import_text
 

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import example, given, strategies as st
 
-from resourcepool.proxies.fields import BadField
-from resourcepool.proxies.formats import address
-from resourcepool.proxies.import_file import BadLine, Row, row
+from resourcepool.proxies.fields import address
+from resourcepool.proxies.importer import ProxyImporter
+from resourcepool.resources.import_file import BadField, BadLine, Row
 
 PLAIN = {"host": "h.example", "port": "80", "username": "", "password": ""}
 FULL = {"host": "h.example", "port": "80", "username": "joe", "password": "secret"}
@@ -111,10 +111,7 @@ def test_what_is_no_address_is_refused_without_showing_it(text: str, reason: str
 
 
 def said(text: str) -> Row | BadLine:
-    try:
-        return row(1, address(text))
-    except BadField as error:
-        return BadLine(1, error.field, error.reason)
+    return ProxyImporter().row(1, lambda: address(text))
 
 
 ANYTHING = st.text(st.characters(exclude_characters="\n\r"), max_size=60)

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.models import Proxy
-from resourcepool.proxies import import_plan, import_proxies
-from resourcepool.proxies.import_file import no_progress, read
+from resourcepool.resources import import_plan, importer
+from resourcepool.resources.import_plan import ImportPlan
 from tests.app.rows import columns, granted, new
 from tests.proxies.import_helpers import ALL, JOE, Import, hosts, numbers, rows
 
@@ -254,12 +254,14 @@ class TestSync:
         import_text("a.example:80\nb.example:80")
         Proxy.objects.filter(host="a.example").retire("old")
 
+        apply = ImportPlan.apply
+
         def store_late(*args: Any) -> int:
             Proxy.objects.filter(host="a.example").drain("broken")
             Proxy.objects.filter(host="b.example").retire("sold")
-            return import_plan.apply_plan(*args)
+            return apply(*args)
 
-        monkeypatch.setattr(import_proxies, "apply_plan", store_late)
+        monkeypatch.setattr(ImportPlan, "apply", store_late)
         assert import_text("a.example:80", sync=True).retired == 0
         assert sorted(Proxy.objects.values_list("host", "reason")) == [
             ("a.example", "broken"),
@@ -275,25 +277,14 @@ class TestSync:
         assert hosts(in_service=False) == ["a.example"]
 
 
-def test_a_plan_that_failed_half_way_can_be_made_again() -> None:
-    new(Proxy, host="a.example", port=80)
-    reading = read(iter([(1, "a.example:80"), (2, "b.example:80")]))
-    plans = [
-        import_plan.make_plan(reading, "default", update=False, sync=False, progress=no_progress)
-        for _ in range(2)
-    ]
-    assert plans[0] == plans[1]
-    assert [row.host for row in plans[0].new] == ["b.example"]
-
-
 def test_existing_proxies_are_read_in_one_pass(import_text: Import, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_plan, "CHUNK", 10)
+    monkeypatch.setattr(importer, "CHUNK", 10)
     text = "".join(f"p{n}.example:80\n" for n in range(25))
     import_text(text)
     with CaptureQueriesContext(connection) as queries:
         assert numbers(import_text(text)) == (0, 0, 25, 0)
     read = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
-    assert len(read) == 4
+    assert len(read) == 3
     assert len(queries) - len(read) <= 2  # a savepoint
 
 

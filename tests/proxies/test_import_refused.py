@@ -9,8 +9,10 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.db.dialect import ErrorKind
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
 from resourcepool.models import Proxy
-from resourcepool.proxies import import_plan, import_proxies
-from resourcepool.proxies.import_proxies import BadLines
+from resourcepool.proxies.importer import ProxyImporter
+from resourcepool.resources import import_plan, importer
+from resourcepool.resources.import_plan import ImportPlan
+from resourcepool.resources.import_result import BadLines
 from tests.app.rows import new
 from tests.proxies.import_helpers import ALL, JOE, Import, hosts, numbers, rows
 
@@ -60,12 +62,12 @@ class TestNothingOrAll:
         assert dry == import_text(text, update=True, sync=True)
         assert numbers(dry) == (1, 2, 0, 1)
 
-    @pytest.mark.parametrize("stage", ["read", "compared", "encrypted", "stored", "changed"])
+    @pytest.mark.parametrize("stage", ["read", "compared", "prepared", "stored", "changed"])
     def test_an_interruption_leaves_nothing_half_done(
         self, import_text: Import, stage: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(import_plan, "CHUNK", 1)
-        monkeypatch.setattr("resourcepool.proxies.import_file.PROGRESS_EVERY", 1)
+        monkeypatch.setattr(import_plan, "STEP", 1)
+        monkeypatch.setattr(importer, "PROGRESS_EVERY", 1)
         header = "host,port,username,password,weight\n"
         import_text(header + "a.example,80,joe,1,1\nz.example,80,joe,1,1")
         before = [(row["host"], row["weight"], row["status"]) for row in rows()]
@@ -86,11 +88,13 @@ class TestNothingOrAll:
     def test_somebody_elses_proxy_in_between_is_not_overwritten(
         self, import_text: Import, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        apply = ImportPlan.apply
+
         def store_late(*args: Any) -> int:
             new(Proxy, host="b.example", port=80, notes="theirs")
-            return import_plan.apply_plan(*args)
+            return apply(*args)
 
-        monkeypatch.setattr(import_proxies, "apply_plan", store_late)
+        monkeypatch.setattr(ImportPlan, "apply", store_late)
         with pytest.raises(ImportRefused, match="added by someone else meanwhile") as refused:
             import_text("a.example:80\nb.example:80")
         assert isinstance(refused.value.__cause__, IntegrityError)
@@ -100,12 +104,12 @@ class TestNothingOrAll:
     def test_a_lost_connection_is_not_taken_for_a_failure_or_a_success(
         self, import_text: Import, transactional_db: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def lose_it(_: Any, rows: Any, columns: Any = ()) -> None:
+        def lose_it(*_: Any) -> None:
             connection.close()
             raise InterfaceError(0, "lost")
 
         monkeypatch.setattr("resourcepool.db.retry.dialect.error_kind", lambda *args: ErrorKind.DISCONNECTED)
-        monkeypatch.setattr(import_plan, "upsert", lose_it)
+        monkeypatch.setattr(ProxyImporter, "insert", lose_it)
         with pytest.raises(DatabaseUnavailable, match="run the import again"):
             import_text("a.example:80")
 
@@ -114,11 +118,13 @@ class TestNothingOrAll:
     ) -> None:
         import_text(ALL + JOE)
 
+        apply = ImportPlan.apply
+
         def store_late(*args: Any) -> int:
             Proxy.objects.all().delete()
-            return import_plan.apply_plan(*args)
+            return apply(*args)
 
-        monkeypatch.setattr(import_proxies, "apply_plan", store_late)
+        monkeypatch.setattr(ImportPlan, "apply", store_late)
         import_text(ALL + JOE.replace("mine", "yours"), update=True)
         proxy = Proxy.objects.get()
         assert (proxy.url, proxy.notes) == ("http://joe:secret@a.example:80", "yours")

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import AcquireTimeout, ClaimInTransaction, LeaseLost
 from resourcepool.models import Proxy
-from resourcepool.resources.strategy import FRESH_SECONDS
+from resourcepool.resources.source import FRESH_SECONDS
 from tests.aliases import alias
 from tests.app.models import Team
 from tests.app.rows import columns, expire, hold, new, several

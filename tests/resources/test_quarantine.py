@@ -12,13 +12,13 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from resourcepool.resources.state import QuarantinePolicy, next_strikes, quarantine_seconds
+from resourcepool.resources.state import next_strikes, quarantine_limits, quarantine_seconds
 from tests.app.rows import busy_for, change, columns, expire, lasts, new, several, steal
 from tests.committed import Clock
 from tests.eventually import eventually
 
 DAY = datetime.timedelta(days=1)
-DEFAULT = QuarantinePolicy(base=300, cap=86_400)
+DEFAULT = (300, 86_400)
 
 
 class TestDelay:
@@ -26,21 +26,20 @@ class TestDelay:
         ("strikes", "seconds"), [(1, 300), (2, 600), (3, 1_200), (9, 76_800), (10, 86_400), (10_000, 86_400)]
     )
     def test_doubles_from_five_minutes_to_one_day(self, strikes: int, seconds: float) -> None:
-        assert quarantine_seconds(strikes, DEFAULT, chance=0) == seconds
+        assert quarantine_seconds(strikes, *DEFAULT, chance=0) == seconds
 
     @pytest.mark.parametrize(("chance", "seconds"), [(0, 300), (0.5, 337.5), (1, 375)])
     def test_is_up_to_a_quarter_longer_by_chance(self, chance: float, seconds: float) -> None:
-        assert quarantine_seconds(1, DEFAULT, chance) == seconds
+        assert quarantine_seconds(1, *DEFAULT, chance) == seconds
 
     def test_differs_from_one_to_the_next(self) -> None:
-        assert len({quarantine_seconds(1, DEFAULT) for _ in range(20)}) > 10
+        assert len({quarantine_seconds(1, *DEFAULT) for _ in range(20)}) > 10
 
     @given(st.integers(1, 10**6), st.floats(0.001, 86_400), st.floats(1, 30), st.floats(0, 1))
     def test_is_never_shorter_than_the_first_nor_longer_than_the_cap(
         self, strikes: int, base: float, times: float, chance: float
     ) -> None:
-        policy = QuarantinePolicy(base, base * times)
-        assert base <= quarantine_seconds(strikes, policy, chance) <= policy.cap
+        assert base <= quarantine_seconds(strikes, base, base * times, chance) <= base * times
 
 
 class TestStrikes:
@@ -65,7 +64,7 @@ class TestStrikes:
 class TestPolicy:
     def test_comes_from_the_settings(self, settings: Any) -> None:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "QUARANTINE": {"base": 10}}
-        assert QuarantinePolicy.from_settings() == QuarantinePolicy(10, 86_400)
+        assert quarantine_limits() == (10, 86_400)
 
     @pytest.mark.parametrize(
         ("chosen", "wrong"),
@@ -82,7 +81,7 @@ class TestPolicy:
     def test_that_makes_no_sense_is_refused(self, settings: Any, chosen: Any, wrong: str) -> None:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "QUARANTINE": chosen}
         with pytest.raises(BadOption, match=wrong):
-            QuarantinePolicy.from_settings()
+            quarantine_limits()
 
 
 class TestQuarantine:

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import lease
+from resourcepool.waiting import source
 from resourcepool.waiting.assignment import WaitingTicket
 from tests.app.rows import columns
 from tests.waiting.threads import given
@@ -14,7 +14,7 @@ US, DE = '{"country": "US"}', '{"country": "DE"}'
 
 
 def release(row: Any, fence: int, trusted_until: float = 0.0) -> bool:
-    return lease.release(connection, type(row), row.pk, fence, trusted_until=trusted_until)
+    return source.release(connection, type(row), row.pk, fence, trusted_until=trusted_until)
 
 
 def waiting_ticket(one: Ticket) -> WaitingTicket:

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from resourcepool.clock import monotonic
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import assignment, handover, lease as leases
+from resourcepool.waiting import assignment, handover, source
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import give_to_first_match
@@ -121,7 +121,7 @@ class TestARelease:
     def test_through_a_proxy_model_finds_the_same_line(self) -> None:
         row, waits = new(Proxy), ticket(Proxy)
         fence = granted(row).fence
-        assert leases.release(connection, Chosen, row.pk, fence, trusted_until=0.0)
+        assert source.release(connection, Chosen, row.pk, fence, trusted_until=0.0)
         assert given(waits) == [(row.pk, 2)]
 
     def test_of_an_expired_unclaimed_lease_still_hands_it_over(self) -> None:

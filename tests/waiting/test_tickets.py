@@ -8,7 +8,7 @@ from django.db import connection
 from resourcepool.leases.terms import default_holder
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
-from resourcepool.waiting.lease import release
+from resourcepool.waiting.source import release
 from tests import running
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, granted, lasts, new

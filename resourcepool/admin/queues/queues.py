@@ -13,14 +13,15 @@ from resourcepool.admin.operations_mixin import refusal_text
 from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
 from resourcepool.admin.queues.servers import QueueGroupFilter, ServerFilter, StatusFilter
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import check_labels, format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PIN, REMOVE, UNPIN
+from resourcepool.options import check_labels
 from resourcepool.queues import administration
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, Move, Queue, QueueGroup, Server
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE, expand_ids
 from resourcepool.status.queues.problems import why_no_owner
 from resourcepool.status.queues.queue_groups import queue_group
+from resourcepool.text import format_labels
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 
 MAX_CHOICES = 1_000

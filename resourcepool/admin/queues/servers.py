@@ -12,13 +12,13 @@ from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import ago_since, column, for_time_since, lines, link_to_list
 from resourcepool.admin.filters import ChoiceFilter, choice_filter, newest
 from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
-from resourcepool.labels import format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.queries import of_server
 from resourcepool.status.queues.system import badge_of_server
 from resourcepool.status.times import exact_duration, precise_duration
+from resourcepool.text import format_labels
 from resourcepool.translation import gettext, gettext_lazy as _
 
 MAX_CHOICES = 100  # names; other names work in the URL

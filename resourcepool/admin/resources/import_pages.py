@@ -1,9 +1,6 @@
 """Import resources from a file or pasted text: show what happens with each row, then import all or nothing."""
 
-import base64
-import datetime
-import json
-import zlib
+import io
 from typing import Any, ClassVar
 
 from django import forms
@@ -12,29 +9,28 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from resourcepool.admin.resources.importers import RowImporter, error_lines
 from resourcepool.admin.resources.operations import ResourceOperationsMixin
-from resourcepool.db.dialect import read_clock
-from resourcepool.db.retry import retrying
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
+from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
-from resourcepool.proxies.models import Proxy
+from resourcepool.resources.import_result import BadLines, ImportResult, format_bad_lines, sentences
+from resourcepool.resources.importer import Importer
 from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_FILE_BYTES = 1_000_000  # encrypted, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 PLAN_SECONDS = 3_600  # between the plan and the confirmation
-PLAN_PURPOSE = ("import of proxies",)
+PLAN_PURPOSE = ("import",)
 PASTED = gettext_lazy("pasted text")
+OPTIONS = ("update", "sync", "skip_bad")
 
 
 class UploadForm(forms.Form):
-    """A file or pasted text, and options; ``sync`` needs the permission to operate proxies."""
+    """A file or pasted text, and options; ``sync`` needs the permission to operate the rows."""
 
     text = forms.CharField(
         label=gettext_lazy("Paste"),
@@ -43,16 +39,22 @@ class UploadForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6, "cols": 80, "spellcheck": "false", "autocomplete": "off"}),
     )
     file = forms.FileField(label=gettext_lazy("or a file"), required=False)
+    update = forms.BooleanField(
+        label=gettext_lazy("Update existing rows with the values in the file"), required=False
+    )
+    sync = forms.BooleanField(
+        label=gettext_lazy("Sync: retire rows that are not in the file, and return retired ones that are"),
+        required=False,
+    )
+    skip_bad = forms.BooleanField(label=gettext_lazy("Skip bad lines and import the others"), required=False)
 
-    def __init__(self, *args: Any, importer: RowImporter, may_operate: bool) -> None:
+    def __init__(self, *args: Any, importer: Importer, may_operate: bool) -> None:
         super().__init__(*args)
-        self.fields["text"].help_text = importer.help
-        for name, label in importer.options.items():
-            self.fields[name] = forms.BooleanField(label=label, required=False)
-        if "sync" in self.fields and not may_operate:
+        self.fields["text"].help_text = importer.help % {"columns": ", ".join(importer.columns)}
+        if not may_operate:
             sync = self.fields["sync"]
             sync.disabled = True  # Django then ignores a submitted value
-            sync.help_text = _("You need the permission to operate proxies for this.")
+            sync.help_text = _("You need the permission to operate these rows for this.")
 
     def clean(self) -> dict[str, Any]:
         """Add ``content``, the bytes to import, and ``name``, what they are called."""
@@ -75,8 +77,7 @@ class UploadForm(forms.Form):
 class ImportMixin(ResourceOperationsMixin):
     """Adds the import to the list of resources, for users who may add and change them."""
 
-    import_template = "resourcepool/admin/import.html"
-    importer: ClassVar[type[RowImporter]] = RowImporter
+    importer: ClassVar[type[Importer]] = Importer
 
     def get_urls(self) -> list[URLPattern]:
         return [self.url_pattern("import/", self.import_view, "import"), *super().get_urls()]
@@ -96,46 +97,45 @@ class ImportMixin(ResourceOperationsMixin):
             raise PermissionDenied
         if request.method == "POST" and "sealed" in request.POST:
             return self._import(request)
-        is_posted = request.method == "POST"
-        form = UploadForm(
-            request.POST if is_posted else None,
-            request.FILES if is_posted else None,
-            importer=self.importer(self.model),
-            may_operate=self.has_operate_permission(request),
-        )
-        if is_posted and form.is_valid():
+        posted = (request.POST, request.FILES) if request.method == "POST" else ()
+        may_operate = self.has_operate_permission(request)
+        form = UploadForm(*posted, importer=self.importer(self.model), may_operate=may_operate)
+        if form.is_valid():
             return self._show_plan(request, form)
         return self._render(request, form=form)
 
     def _show_plan(self, request: HttpRequest, form: UploadForm) -> HttpResponse:
         importer = self.importer(self.model)
         content, name = form.cleaned_data["content"], form.cleaned_data["name"]
-        options = {option: form.cleaned_data[option] for option in importer.options}
+        options = {option: form.cleaned_data[option] for option in OPTIONS}
         try:
-            plan = importer.run(content, name, options, dry_run=True)
-            token = pack(content, name, options, request.user.pk, is_secret=importer.has_secrets)
+            # Bad lines are shown among the others.
+            plan = self._run(content, name, {**options, "skip_bad": True}, dry_run=True)
+            token = pack(content, name, options, request.user.pk, is_secret=bool(importer.secrets))
         except ResourcePoolError as error:
             form.add_error("file", error_lines(error))
             return self._render(request, form=form)
-        return self._render(request, plan=plan, sealed="" if plan.is_refused else token, name=name, **options)
+        wrong = 0 if options["skip_bad"] else plan.bad_count
+        plan.bad_count -= wrong  # they are not skipped
+        lines = sentences(self.model, plan, dry_run=True, sync=options["sync"])
+        if wrong:
+            lines.append(_("%d wrong: correct them, or skip them. Nothing can be imported yet.") % wrong)
+        return self._render(
+            request, plan=plan, sentences=lines, sealed="" if wrong else token, name=name, **options
+        )
 
     def _import(self, request: HttpRequest) -> HttpResponse:
-        importer = self.importer(self.model)
+        is_secret = bool(self.importer(self.model).secrets)
         try:
-            content, name, options = unpack(
-                request.POST["sealed"], request.user.pk, is_secret=importer.has_secrets
-            )
-            if options.get("sync") and not self.has_operate_permission(request):
+            content, name, options = unpack(request.POST["sealed"], request.user.pk, is_secret=is_secret)
+            if options["sync"] and not self.has_operate_permission(request):
                 raise PermissionDenied  # revoked since the plan was made
-            result = importer.run(content, name, options, dry_run=False, actor=request.user.get_username())
+            result = self._run(content, name, options, actor=request.user.get_username())
         except ResourcePoolError as error:
             for line in error_lines(error):
                 self.message_user(request, line, messages.ERROR)
             return HttpResponseRedirect(self.page_url("import"))
-        if result.is_refused:
-            self.message_user(request, " ".join(result.sentences), messages.ERROR)
-            return HttpResponseRedirect(self.page_url("import"))
-        text = " ".join([_("Imported %s.") % name, *result.sentences])
+        text = f"{name}: {' '.join(sentences(self.model, result, dry_run=False, sync=options['sync']))}"
         LogEntry.objects.create(  # one entry, not one for each of 20,000 proxies
             user_id=str(request.user.pk),
             content_type=ContentType.objects.get_for_model(self.model, for_concrete_model=False),
@@ -146,9 +146,20 @@ class ImportMixin(ResourceOperationsMixin):
         self.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(self.page_url("changelist"))
 
+    def _run(self, content: bytes, name: str, options: Any, **more: Any) -> ImportResult:
+        importer = self.importer(self.model)
+        return importer.run(name, **options, **more, stream=io.BytesIO(content), compare_secrets=False)
+
     def _render(self, request: HttpRequest, **context: Any) -> HttpResponse:
         title = _("Import %s") % self.opts.verbose_name_plural
-        return self.render_page(request, self.import_template, title, **context)
+        return self.render_page(request, "resourcepool/admin/import.html", title, **context)
+
+
+def error_lines(error: ResourcePoolError) -> list[str]:
+    """Return the messages of ``error``, one per bad line."""
+    if isinstance(error, BadLines):
+        return localized(format_bad_lines(error.bad, error.bad_count)).splitlines()
+    return [localized(error)]
 
 
 def pack(content: bytes, name: str, options: dict[str, bool], user: Any, *, is_secret: bool = True) -> str:
@@ -159,12 +170,10 @@ def pack(content: bytes, name: str, options: dict[str, bool], user: Any, *, is_s
 
     Raises:
         SecretUnreadable: no key is configured.
-        DatabaseUnavailable: the database's clock cannot be read.
     """
-    plan = {"at": _now(), "user": str(user), "name": name, "options": options}
-    compressed = base64.b64encode(zlib.compress(content)).decode()
-    text = json.dumps({**plan, "content": compressed})
-    return encrypt(text, PLAN_PURPOSE).token if is_secret else signing.dumps(text, salt=PLAN_PURPOSE[0])
+    plan = {"content": content.decode("latin-1"), "name": name, "options": options}
+    text = signing.dumps(plan, salt=f"{PLAN_PURPOSE[0]} {user}", compress=True)
+    return encrypt(text, PLAN_PURPOSE).token if is_secret else text
 
 
 def unpack(token: str, user: Any, *, is_secret: bool = True) -> tuple[bytes, str, dict[str, bool]]:
@@ -172,26 +181,11 @@ def unpack(token: str, user: Any, *, is_secret: bool = True) -> tuple[bytes, str
 
     Raises:
         SecretUnreadable: the token is invalid, another user's, or too old.
-        DatabaseUnavailable: the database's clock cannot be read.
     """
+    text = EncryptedSecret(token).open(PLAN_PURPOSE) if is_secret else token
     try:
-        text = (
-            EncryptedSecret(token).open(PLAN_PURPOSE)
-            if is_secret
-            else signing.loads(token, salt=PLAN_PURPOSE[0])
-        )
+        plan = signing.loads(text, salt=f"{PLAN_PURPOSE[0]} {user}", max_age=PLAN_SECONDS)
     except signing.BadSignature as error:
-        raise SecretUnreadable(_("This plan is invalid. Upload the file again.")) from error
-    plan = json.loads(text)
-    if plan["user"] != str(user):
-        raise SecretUnreadable(_("This plan belongs to another user. Upload the file yourself."))
-    if _now() - plan["at"] >= PLAN_SECONDS:
-        raise SecretUnreadable(_("This plan is more than an hour old. Upload the file again."))
-    return zlib.decompress(base64.b64decode(plan["content"])), plan["name"], plan["options"]
-
-
-def _now() -> float:
-    """Return the time of the database's clock, which all web servers share, in seconds since the epoch."""
-    connection = connections[Proxy.pool.using]
-    now = retrying(connection, lambda: read_clock(connection))
-    return now.replace(tzinfo=datetime.UTC).timestamp()
+        why = _("This plan is more than an hour old, another user's, or invalid. Upload the file again.")
+        raise SecretUnreadable(why) from error
+    return plan["content"].encode("latin-1"), plan["name"], plan["options"]

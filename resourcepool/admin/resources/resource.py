@@ -20,15 +20,16 @@ from resourcepool.admin.events import ActivityAdminMixin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.resources.columns import ResourceColumnsMixin
 from resourcepool.admin.resources.import_pages import ImportMixin
-from resourcepool.admin.resources.importers import ProxyImporter
 from resourcepool.admin.resources.operations import DeletionMixin
 from resourcepool.db.dialect import DbNow
 from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.models import leak_events
 from resourcepool.proxies import fields
-from resourcepool.proxies.fields import IDENTITY, BadField
+from resourcepool.proxies.fields import IDENTITY
+from resourcepool.proxies.importer import ProxyImporter
 from resourcepool.proxies.models import Proxy
+from resourcepool.resources.import_file import BadField
 from resourcepool.resources.selectors import parse_tags
 from resourcepool.resources.state import State, Status, Verdict
 from resourcepool.signals import EventKind

@@ -20,10 +20,13 @@ from resourcepool.db.dialect.connections import (
     shutdown_socket,
     supports,
 )
-from resourcepool.db.dialect.expressions import (
+from resourcepool.db.dialect.fields import (
+    Begins,
     DbLater,
     DbMicros,
     DbNow,
+    FenceField,
+    KeyField,
     MicrosUntil,
     NullInOrder,
     aware,
@@ -32,7 +35,6 @@ from resourcepool.db.dialect.expressions import (
     in_columns,
     read_clock,
 )
-from resourcepool.db.dialect.fields import Begins, FenceField, KeyField
 from resourcepool.db.dialect.statement import (
     all_rows,
     cached_per_database,

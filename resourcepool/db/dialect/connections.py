@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.connection import ConnectionProxy
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.db.dialect.base import Dialect, ErrorKind
@@ -152,7 +151,7 @@ def close_files() -> None:
     A child inherits the library's record of its file locks, but not the locks. The parent would then remove the log on
     close, and with it the child's commits (howtocorrupt.html, 2.6).
     """
-    for connection in _of_this_thread():
+    for connection in connections.all(initialized_only=True):
         is_idle = not _is_in_transaction(connection)
         if connection.vendor == "sqlite" and is_idle and not _lives_in_memory(connection):
             close_quietly(connection)
@@ -164,7 +163,9 @@ def drop_inherited_connections() -> None:
     Parent and child share the sockets. If both use one, replies get mixed up; if the child closes it, the parent is
     logged out. So the child's descriptor is redirected to /dev/null, and the next query opens a new session.
     """
-    ours = [connection for connection in _of_this_thread() if not connection.in_atomic_block]
+    ours = [
+        connection for connection in connections.all(initialized_only=True) if not connection.in_atomic_block
+    ]
     for connection in [*ours, *_opened]:
         driver = connection.connection
         if driver is None or _lives_in_memory(connection):
@@ -188,11 +189,6 @@ def redirect_to_devnull(descriptor: int) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, descriptor, inheritable=False)
     os.close(nothing)
-
-
-def _of_this_thread() -> list[BaseDatabaseWrapper]:
-    # A proxy is a placeholder for a connection that has not been made yet.
-    return [each for each in connections.all(initialized_only=True) if not isinstance(each, ConnectionProxy)]
 
 
 def _lives_in_memory(connection: BaseDatabaseWrapper) -> bool:

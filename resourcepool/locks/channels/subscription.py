@@ -69,7 +69,7 @@ class SubscriptionLease(Lease):
 
 
 class SubscriptionSource:
-    """The ``waiting.lease.Source`` of the one row of a subscription.
+    """The ``waiting.source.Source`` of the one row of a subscription.
 
     Attributes:
         channel_row: the channel's row, added if it is missing.
@@ -165,7 +165,7 @@ class SubscriptionSource:
         terms = Terms(self._ttl, default_holder(), holder_is_unique=True)
         return Request(terms, timeout=wait, selector=json.dumps(self._pk))
 
-    # ``waiting.lease.Source``
+    # ``waiting.source.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self._pk, request.terms)

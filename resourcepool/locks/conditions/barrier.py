@@ -22,7 +22,7 @@ from resourcepool.locks.conditions.notifications import NotificationLeases, Noti
 from resourcepool.locks.models import MAX_NAME, Barrier as BarrierRow
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import release_quietly
+from resourcepool.waiting.source import release_quietly
 
 BARRIER_TTL = 100 * 365 * 86_400.0  # seconds: it never expires
 

@@ -24,7 +24,7 @@ from resourcepool.locks.lockable import Hold
 from resourcepool.locks.models import ConditionWaiter
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import release_quietly
+from resourcepool.waiting.source import release_quietly
 
 Result = TypeVar("Result")
 

@@ -1,6 +1,5 @@
 """``manage.py resourcepool_export``: exports resources or their events as CSV or JSON."""
 
-import csv
 import datetime
 import json
 import logging
@@ -8,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import connections, router
@@ -61,7 +60,7 @@ class Command(OperatorCommand):
         last = _("the start of the period: a duration before now (90s, 15m, 2h, 7d), or a time; default: 24h")
         return [
             arg("pool", _("default: resourcepool.Proxy"), nargs="?", default="resourcepool.Proxy"),
-            arg("--format", _("lines: one JSON object per line"), choices=["csv", *WRITERS], default="csv"),
+            arg("--format", _("lines: one JSON object per line"), choices=[*FORMATS], default="csv"),
             arg("--output", _("write to this new file instead of standard output"), metavar="FILE"),
             *selection_arguments(),
             flag("--with-secrets", _("include passwords, for resourcepool_import; asks for confirmation")),
@@ -78,12 +77,17 @@ class Command(OperatorCommand):
         if options["with_secrets"]:
             self.confirm(_("Write passwords in plain text to %s?") % file_name, yes=options["yes"])
         names, rows = _records(model, options)
+        count = 0
+
+        def counted() -> Iterator[export.Record]:
+            nonlocal count
+            for count, record in enumerate(rows, 1):  # noqa: B007 (counted)
+                yield record
+
+        lines = FORMATS[options["format"]](names, counted(), is_escaped=not options["with_secrets"])
         with private_file(file) if file else nullcontext(_StandardOutput(self.stdout)) as out:
-            if options["format"] == "csv":
-                # Files for resourcepool_import are not escaped for spreadsheets.
-                count = write_csv(out, names, rows, None if options["with_secrets"] else escape_formulas)
-            else:
-                count = WRITERS[options["format"]](out, names, rows)
+            for line in lines:
+                out.write(line)
         if options["with_secrets"]:
             logger.warning("%s wrote %d proxies with their passwords to a file", actor(), count)
         if file:
@@ -145,51 +149,32 @@ def _refuse_wrong_combinations(model: Any, options: dict[str, Any]) -> None:
             raise CommandError(why)
 
 
-class Output(Protocol):
-    """A text stream."""
-
-    def write(self, text: str, /) -> Any:
-        """Write ``text``."""
-
-
-def write_csv(
-    out: Output,
-    names: Sequence[str],
-    records: Iterable[export.Record],
-    cell: Callable[[Any], Any] | None = None,
-) -> int:
-    """Write a header and a row for each record; return the number of records. ``cell`` converts each value."""
-    writer, count = csv.writer(out), 0  # with its default CR LF it quotes cells with either line end
-    writer.writerow(names)
-    for count, record in enumerate(records, 1):  # noqa: B007 (counted)
-        row = [_text(record[name]) for name in names]
-        writer.writerow(map(cell, row) if cell else row)
-    return count
+def _csv(names: Sequence[str], records: Iterable[export.Record], *, is_escaped: bool) -> Iterator[str]:
+    # Files for resourcepool_import are not escaped for spreadsheets.
+    return export.csv_lines(
+        names, records, (lambda value: escape_formulas(_text(value))) if is_escaped else _text
+    )
 
 
-def write_json(out: Output, names: Sequence[str], records: Iterable[export.Record]) -> int:
-    """Write an array of objects; return the number of records."""
-    count = 0
-    out.write("[")
-    for count, record in enumerate(records, 1):
-        out.write(("" if count == 1 else ",\n") + json.dumps(record, default=as_text))
-    out.write("]\n")
-    return count
+def _json(names: Sequence[str], records: Iterable[export.Record], **_: Any) -> Iterator[str]:
+    """Yield an array of objects."""
+    before = "["
+    for record in records:
+        yield before + json.dumps(record, default=as_text)
+        before = ",\n"
+    yield "[]\n" if before == "[" else "]\n"
 
 
-def write_json_lines(out: Output, names: Sequence[str], records: Iterable[export.Record]) -> int:
-    """Write one object per line; return the number of records."""
-    count = 0
-    for count, record in enumerate(records, 1):  # noqa: B007 (counted)
-        out.write(json.dumps(record, default=as_text) + "\n")
-    return count
+def _json_lines(names: Sequence[str], records: Iterable[export.Record], **_: Any) -> Iterator[str]:
+    """Yield one object per line."""
+    return (json.dumps(record, default=as_text) + "\n" for record in records)
 
 
-WRITERS: dict[str, Callable[..., int]] = {"json": write_json, "lines": write_json_lines}
+FORMATS: dict[str, Callable[..., Iterator[str]]] = {"csv": _csv, "json": _json, "lines": _json_lines}
 
 
 @contextmanager
-def private_file(name: str) -> Iterator[Output]:
+def private_file(name: str) -> Iterator[Any]:
     """Open a new file that only its owner may read; remove it if the block fails.
 
     Raises:

@@ -11,10 +11,10 @@ from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.proxies.formats import COLUMNS
-from resourcepool.proxies.import_file import COMMITTING
-from resourcepool.proxies.import_plan import ImportResult
-from resourcepool.proxies.import_proxies import BadLines, format_bad_lines, import_proxies, notes, summary
+from resourcepool.proxies.importer import COLUMNS, ProxyImporter
+from resourcepool.proxies.models import Proxy
+from resourcepool.resources.import_plan import COMMITTING
+from resourcepool.resources.import_result import BadLines, ImportResult, format_bad_lines, sentences
 from resourcepool.translation import gettext as _, gettext_lazy
 
 
@@ -58,7 +58,7 @@ class Command(OperatorCommand):
         flags = {name: options[name] for name in ("update", "sync", "skip_bad", "dry_run")}
         progress = _Progress(self.stderr if options["verbosity"] else None)
         try:
-            done = import_proxies(options["file"], **flags, actor=actor(), progress=progress)
+            done = ProxyImporter().run(options["file"], **flags, actor=actor(), progress=progress)
         except KeyboardInterrupt:
             if progress.is_committing:
                 self.interrupted = _(
@@ -80,13 +80,13 @@ class Command(OperatorCommand):
             counts = {name: value for name, value in asdict(done).items() if name != "rows"}
             self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **counts}))
         elif options["verbosity"]:
-            self.stdout.write("\n".join([summary(done, dry_run=dry_run), *notes(done, sync=sync)]))
+            self.stdout.write("\n".join(sentences(Proxy, done, dry_run=dry_run, sync=sync)))
 
 
 _PROGRESS = {
     "read": gettext_lazy("read %(count)s"),
     "compared": gettext_lazy("compared %(count)s"),
-    "encrypted": gettext_lazy("encrypted %(count)s of %(count_all)s"),
+    "prepared": gettext_lazy("prepared %(count)s of %(count_all)s"),
     "stored": gettext_lazy("stored %(count)s of %(count_all)s"),
     "changed": gettext_lazy("changed %(count)s of %(count_all)s"),
     COMMITTING: gettext_lazy("committing"),

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import BadOption
 from resourcepool.proxies import fields
-from resourcepool.proxies.fields import BadField
+from resourcepool.resources.import_file import BadField
 from resourcepool.resources.state import Verdict
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -76,8 +76,7 @@ class ProxyChecker(Checker):
         return Finding(Verdict.OK, monotonic() - began_at)
 
     def _request(self, proxy: Any) -> None:
-        from resourcepool.proxies.health_check.request import get
-        from resourcepool.proxies.health_check.route import Deadline, Route
+        from resourcepool.proxies.health_check.request import Deadline, Route, get
 
         with Deadline(self.timeout) as deadline:
             answer = get(self._url, Route(proxy, self._filter, deadline), deadline, self._tls)

@@ -5,8 +5,18 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from math import lcm
 
-from resourcepool.queues.planning.assignment import Kind, Member, QueueInput, Targets, capacities, kinds_of
-from resourcepool.queues.planning.fair_share import Distribution, Transfer, chain, fair_shares
+from resourcepool.queues.planning.assignment import (
+    Distribution,
+    Kind,
+    Member,
+    QueueInput,
+    Targets,
+    Transfer,
+    capacities,
+    chain,
+    fair_shares,
+    kinds_of,
+)
 
 
 def sticky(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:

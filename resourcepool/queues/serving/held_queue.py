@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Protocol, Self
+from typing import Any, Self
 
 from django.db.models import F
 
@@ -14,7 +14,6 @@ from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.db.open_transaction import guard_transaction
 from resourcepool.exceptions import BadOption, LeaseLost, LeaseReleased, QueueBusy
-from resourcepool.leases.lease import Lease
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning.changes import QueueSnapshot
 
@@ -39,23 +38,6 @@ class WorkSlot:
         self.is_loop, self.thread = is_loop, threading.get_ident()
 
 
-class Owner(Protocol):
-    """The part of ``Membership`` that its queues use."""
-
-    using: str
-    lease: Lease
-
-    @property
-    def is_suspended(self) -> bool: ...
-
-    @property
-    def in_hand(self) -> Sequence["HeldQueue"]: ...
-
-    def begin(self, queue: "HeldQueue", slot: WorkSlot) -> bool: ...
-
-    def finish(self, queue: "HeldQueue", slot: WorkSlot) -> None: ...
-
-
 class HeldQueue:
     """A queue that this server has until it is handed over or taken over, or the server is presumed dead.
 
@@ -69,11 +51,11 @@ class HeldQueue:
         lost: set when this server no longer has the queue.
     """
 
-    def __init__(self, owner: Owner, queue: QueueSnapshot, parameter: str) -> None:
+    def __init__(self, owner: Any, queue: QueueSnapshot, parameter: str) -> None:
         self.pk, self.queue_id, self.fence = queue.pk, queue.queue_id, queue.fence
         self.parameter = parameter
         self.lost = threading.Event()
-        self._owner = owner
+        self._owner = owner  # the ``Membership``
         self._ended: LeaseLost | None = None
         # By this process's clock: when loops stop skipping it, and when it may be taken over (infinity: not requested).
         self.skipped_until, self.reliable_until = 0.0, math.inf

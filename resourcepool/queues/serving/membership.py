@@ -14,7 +14,6 @@ from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
 from resourcepool.db.transactions import SHORT_LOCK_WAIT
 from resourcepool.exceptions import LeaseLost, LeaseReleased, RowLocked
-from resourcepool.labels import join_names
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.queues import reassignment
@@ -28,6 +27,7 @@ from resourcepool.queues.serving.snapshot import (
     read_own_queues,
     read_snapshot,
 )
+from resourcepool.text import join_names
 
 logger = logging.getLogger(__name__)
 

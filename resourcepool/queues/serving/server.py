@@ -23,13 +23,14 @@ from resourcepool.exceptions import (
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.labels import host_name, join_names, labels_of
+from resourcepool.options import labels_of
 from resourcepool.queues.models import MAX_NAME, MAX_WEIGHT, QueueGroup
 from resourcepool.queues.queries import find_queue_group
 from resourcepool.queues.serving.held_queue import HeldQueue, WorkSlot, refuse_event_loop
 from resourcepool.queues.serving.membership import LEAVE_TIMEOUT, Membership
 from resourcepool.queues.serving.registration import ServerConfig
 from resourcepool.queues.serving.snapshot import seconds_until_dead
+from resourcepool.text import host_name, join_names
 
 logger = logging.getLogger(__name__)
 

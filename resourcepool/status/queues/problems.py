@@ -7,10 +7,9 @@ from typing import Any
 from django.db.models import Count, Exists, Min, OuterRef, Q, Subquery
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.labels import format_labels
 from resourcepool.queues.models import Move, Queue
 from resourcepool.status.snapshots import fetch_all
-from resourcepool.text import printable
+from resourcepool.text import format_labels, printable
 from resourcepool.translation import gettext as _
 
 MAX_FLAPPING = 10_000

@@ -6,13 +6,12 @@ from typing import Any
 
 from django.db.models import BigIntegerField, Count, F, Func, Max, Min, Subquery
 
-from resourcepool.labels import join_names
 from resourcepool.queues.models import Move, Queue
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE, keys_of, using_of_queues
 from resourcepool.status.queues.problems import PossibleOwner, why_no_owner
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group
 from resourcepool.status.snapshots import Since, fetch_all
-from resourcepool.text import printable
+from resourcepool.text import join_names, printable
 from resourcepool.translation import gettext as _
 
 NEWEST = 10_000  # moves that are read, as many as a plan for the largest queue group has

@@ -10,7 +10,6 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 
 from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.db.rows import count_groups, count_groups_since
-from resourcepool.labels import format_labels
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Until, seconds_since
@@ -21,6 +20,7 @@ from resourcepool.status.work.streams import FINISHED
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.models import LATE_AFTER, RESEND_AFTER, Timer, TimerNode, Topic
 from resourcepool.taskqueue.timers.nodes import CANARY, is_enough
+from resourcepool.text import format_labels
 from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
 
 MAX_NODES = 1_000

@@ -12,9 +12,8 @@ from packaging.version import InvalidVersion, Version
 from resourcepool.db.dialect import DbLater, DbNow, KeyField, in_columns
 from resourcepool.db.dialect.fields import seconds
 from resourcepool.events import sentence_for
-from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
-from resourcepool.options import DAY
+from resourcepool.options import DAY, check_labels
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue import abstract
 from resourcepool.taskqueue.abstract import (

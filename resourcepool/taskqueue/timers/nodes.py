@@ -16,8 +16,8 @@ from resourcepool.conf import setting
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import labels_of
 from resourcepool.leases.terms import default_holder
+from resourcepool.options import labels_of
 from resourcepool.taskqueue.abstract import Settings
 from resourcepool.taskqueue.timers.models import TimerNode, check_version
 

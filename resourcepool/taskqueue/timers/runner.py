@@ -13,8 +13,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
-from resourcepool.labels import labels_of
-from resourcepool.options import Seconds
+from resourcepool.options import Seconds, labels_of
 from resourcepool.taskqueue.policy import GIVEN_BACK, Result
 from resourcepool.taskqueue.timers import claims, handlers
 from resourcepool.taskqueue.timers.due_timers import MIN_PAUSE, DueTimer, DueTimers

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from resourcepool.proxies.health_check import request, route
+from resourcepool.proxies.health_check import request
 from resourcepool.resources.state import Verdict
 from tests.eventually import eventually
 from tests.proxies.health_check import servers
@@ -102,7 +102,7 @@ class TestBad:
     @pytest.mark.parametrize("url", ["http://target.test/", "https://target.test/"])
     def test_takes_too_long(self, behave: Behaviour, url: str) -> None:
         verdict, why = finding_of(behave, url=url, timeout=SOON)
-        assert (verdict, why) in [(Verdict.BAD, request.TIMED_OUT), (Verdict.BAD, route.CONNECT_TIMED_OUT)]
+        assert (verdict, why) in [(Verdict.BAD, request.TIMED_OUT), (Verdict.BAD, request.CONNECT_TIMED_OUT)]
 
     def test_takes_too_long_to_send_the_page(self) -> None:
         found = finding_of(servers.trickling_page, text=PAGE.decode(), timeout=SOON)
@@ -113,7 +113,7 @@ class TestBad:
         verdict, why = finding_of(servers.silent, scheme=scheme, timeout=SOON)
         assert (verdict, why) in [
             (Verdict.BAD, request.TIMED_OUT),
-            (Verdict.BAD, route.CONNECT_TIMED_OUT),
+            (Verdict.BAD, request.CONNECT_TIMED_OUT),
         ]
 
     @pytest.mark.parametrize(

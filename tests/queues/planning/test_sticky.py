@@ -7,8 +7,7 @@ from math import ceil, floor
 import pytest
 from hypothesis import given, settings
 
-from resourcepool.queues.planning.assignment import Member, QueueInput, candidates, kinds_of
-from resourcepool.queues.planning.fair_share import fair_shares
+from resourcepool.queues.planning.assignment import Member, QueueInput, candidates, fair_shares, kinds_of
 from resourcepool.queues.planning.sticky import sticky
 from tests.queues.plans import after, counts, moves, nowhere, plain_worlds, servers, worlds
 

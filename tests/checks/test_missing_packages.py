@@ -1,18 +1,12 @@
-"""Check messages are printed in 80 columns, and what is to be copied from them stays whole."""
+"""A project that lacks the packages of its settings."""
 
-import ast
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from django.core.checks import CheckMessage
 
-from resourcepool.checks import CheckWarning, Error
-from resourcepool.documentation import documented
-from resourcepool.safety.problem import TEXTS
 from tests.spawned import ROOT
 
 SETTINGS = """
@@ -49,11 +43,6 @@ def manage(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def columns(printed: str) -> int:
-    """Return the length of the longest line; not of an address that is longer by itself."""
-    return max(len(line) for line in printed.expandtabs().splitlines() if " " in line.strip())
-
-
 @pytest.mark.parametrize("words", [("makemigrations", "--check"), ("migrate",)])
 def test_a_missing_package_is_a_warning_that_stops_no_migration(project: Path, words: tuple[str, ...]) -> None:
     done = manage(project, *words)
@@ -62,30 +51,3 @@ def test_a_missing_package_is_a_warning_that_stops_no_migration(project: Path, w
     assert said.count("(resourcepool.W041)") == 2
     for package, command in (("httpcore", "pip install httpcore certifi"), ("redis-py", "pip install redis")):
         assert f"]: {package} is not installed: {command}." in said
-
-
-def test_what_is_printed_has_80_columns_and_its_options_can_be_copied(project: Path) -> None:
-    printed = manage(project, "check", "--database", "default").stderr
-    assert "(resourcepool.W014)" in printed
-    assert columns(printed) <= 80
-    (options,) = set(re.findall(r"Set OPTIONS: (\{.*?\})", printed, re.DOTALL))
-    assert ast.literal_eval(options)["init_command"] == "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-
-
-@pytest.mark.parametrize("code", TEXTS)
-def test_each_text_fits_and_says_the_same(code: str) -> None:
-    values = dict.fromkeys(re.findall(r"%\((\w+)\)", "".join(TEXTS[code])), 7)
-    message, hint = (text % values for text in TEXTS[code])
-    plain = CheckMessage(
-        30,
-        message,
-        hint=f"{hint} ({documented('reference/checks', 'w000')})",
-        obj="database 'default'",
-        id="r.W000",
-    )
-    for kind in (Error, CheckWarning):
-        shown = str(kind(plain.msg, hint=plain.hint, obj=plain.obj, id=plain.id))
-        assert columns(shown) <= 80
-        assert shown.split() == str(plain).split()
-        for whole in re.findall(r'"[^"]*"|manage\.py [^(;]*[^(; ]', f"{message} {hint}"):
-            assert whole in shown

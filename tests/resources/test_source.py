@@ -9,14 +9,14 @@ from django.db import connection
 from resourcepool.db.dialect import DbLater
 from resourcepool.db.dialect.statement import ANY_ROW
 from resourcepool.models import Proxy
-from resourcepool.resources import strategy
+from resourcepool.resources import source
 from tests.app.rows import change, expire, granted, hold, new, several
 from tests.eventually import in_threads
 
 
 def offered(chosen: str = "spread", count: int = 1) -> list[int]:
     """Return free rows in the order of this strategy."""
-    return strategy.choose(connection, Proxy, ANY_ROW, Proxy.pool.request(count, {"strategy": chosen}))
+    return source.choose(connection, Proxy, ANY_ROW, Proxy.pool.request(count, {"strategy": chosen}))
 
 
 class TestSticky:
@@ -93,7 +93,7 @@ class TestSticky:
 
 class TestSpread:
     def test_prefers_what_has_been_idle_longest(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(strategy, "SPREAD_OVER", 4)
+        monkeypatch.setattr(source, "SPREAD_OVER", 4)
         rows = several(Proxy, 12)
         for age, row in enumerate(rows):
             change(row, busy_before=DbLater(-1_000 + age))
@@ -110,7 +110,7 @@ class TestSpread:
         assert {offered()[0] for _ in range(100)} == {row.pk for row in rows}
 
     def test_offers_as_many_as_are_wanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(strategy, "SPREAD_OVER", 4)
+        monkeypatch.setattr(source, "SPREAD_OVER", 4)
         several(Proxy, 20)
         assert len(offered()) == 4
         assert len(offered(count=15)) == 15

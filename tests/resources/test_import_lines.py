@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies import import_file
-from resourcepool.proxies.import_file import read_lines
+from resourcepool.resources import import_file
+from resourcepool.resources.import_file import read_lines
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def test_an_empty_file_has_no_lines(file: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"host\nab\0c", "line 2, byte 3 is a NUL: this is a binary file, not text"),
+        (b"host\nab\0c", "line 2, byte 3 is a NUL: this is a binary file or UTF-16, not UTF-8"),
         (b"host\nabc\xe4d", "line 2, byte 4: 0xe4 is not UTF-8; save the file as UTF-8"),
         (b"\xef\xbb\xbfabc\xe4d", "line 1, byte 7: 0xe4 is not UTF-8; save the file as UTF-8"),
-        ("host".encode("utf-16"), "UTF-16 text; save it as UTF-8"),
+        ("host".encode("utf-16"), "line 1, byte 4 is a NUL: this is a binary file or UTF-16, not UTF-8"),
         (b"a\rb\rc\r", "line 1 has a carriage return in the middle"),
         (b"a" * 100_001, "line 1 is longer than 100,000 bytes"),
         (b"a\n" * 10 + b"a" * 200_000, "line 11 is longer than 100,000 bytes"),

@@ -1,5 +1,6 @@
 """Imports of rows of any resource model: what happens with each row, without the admin."""
 
+import io
 import uuid
 from typing import Any
 
@@ -7,15 +8,8 @@ import pytest
 
 from resourcepool.admin.csv_export import csv_response
 from resourcepool.exceptions import ImportRefused
-from resourcepool.resources.import_rows import (
-    CHANGED,
-    NEW,
-    SET,
-    UNCHANGED,
-    WRONG,
-    apply_row_plan,
-    make_row_plan,
-)
+from resourcepool.resources.import_result import CHANGED, NEW, SET, UNCHANGED, WRONG, BadLines, ImportResult
+from resourcepool.resources.importer import Importer
 from resourcepool.status.export import resource_columns, resource_records
 from tests.app.models import Device, Team
 from tests.app.rows import columns, hold, new
@@ -24,8 +18,13 @@ pytestmark = pytest.mark.django_db
 SECRET = "c4nary-s3cret"
 
 
-def planned(text: str, *, update: bool = True) -> Any:
-    return make_row_plan(Device, text, update=update)
+def imported(text: str, **options: Any) -> ImportResult:
+    options = {"update": True, "skip_bad": True, **options}
+    return Importer(Device).run("d.csv", stream=io.BytesIO(text.encode()), **options)
+
+
+def planned(text: str, **options: Any) -> ImportResult:
+    return imported(text, dry_run=True, **options)
 
 
 def test_each_row_is_new_changed_unchanged_or_wrong() -> None:
@@ -44,7 +43,7 @@ def test_each_row_is_new_changed_unchanged_or_wrong() -> None:
     assert plan.rows[0].changes == (("name", "old", "renamed"),)
     assert plan.rows[4].note == "slots: not an allowed value"
     assert Device.objects.count() == 2, "a plan changes nothing"
-    apply_row_plan(Device, plan)
+    imported(text)
     assert set(Device.objects.values_list("name", "slots")) == {
         ("renamed", 1),
         ("same", 2),
@@ -55,25 +54,23 @@ def test_each_row_is_new_changed_unchanged_or_wrong() -> None:
 
 def test_existing_rows_stay_as_they_are_unless_asked() -> None:
     row = new(Device, name="old")
-    plan = planned(f"id,name\n{row.pk},other\n", update=False)
-    assert [(one.what, one.note) for one in plan.rows] == [(UNCHANGED, "differs in name; left unchanged")]
-    apply_row_plan(Device, plan)
+    result = imported(f"id,name\n{row.pk},other\n", update=False)
+    assert [(one.what, one.note) for one in result.rows] == [(UNCHANGED, "differs in name; left unchanged")]
     assert columns(row)["name"] == "old"
 
 
 def test_leases_are_neither_imported_nor_touched() -> None:
     row = new(Device, name="old")
     hold(row, holder="web1")
-    apply_row_plan(Device, planned(f"id,name,holder,fence,in_service\n{row.pk},new,me,1,False\n"))
+    imported(f"id,name,holder,fence,in_service\n{row.pk},new,me,1,False\n")
     assert (columns(row)["name"], columns(row)["holder"]) == ("new", "web1")
 
 
 def test_secrets_are_stored_and_never_shown() -> None:
     row = new(Device, name="a", pin=SECRET)
-    plan = planned(f"id,name,pin\n{row.pk},a,{SECRET}2\n,b,{SECRET}3\n")
-    assert SECRET not in str(plan.rows)
-    assert plan.rows[0].changes == (("pin", SET, SET),)
-    apply_row_plan(Device, plan)
+    result = imported(f"id,name,pin\n{row.pk},a,{SECRET}2\n,b,{SECRET}3\n")
+    assert SECRET not in str(result.rows)
+    assert result.rows[0].changes == (("pin", SET, SET),)
     assert {one.name: one.pin for one in Device.objects.all()} == {"a": f"{SECRET}2", "b": f"{SECRET}3"}
     assert planned(f"id,pin\n{row.pk},\n").rows[0].what == UNCHANGED, "an empty cell keeps the secret"
 
@@ -85,19 +82,21 @@ def test_secrets_are_stored_and_never_shown() -> None:
         ("name,traits\na,{\n", "traits: not an allowed value"),
         ("name,owner_id\na,99999\n", "owner: not an allowed value"),
         ("name,is_rooted\na,perhaps\n", "is_rooted: not an allowed value"),
-        ("name\na,b\n", "more cells than the header has"),
+        ("name\na,b\n", "columns: 2 cells, but the header has 1 (put cells that contain ',' in quotes)"),
         (f"name\n{'x' * 51}\n", "name: not an allowed value"),
     ],
 )
 def test_what_is_wrong_is_said_without_the_value(text: str, why: str) -> None:
-    (row,) = planned(text).rows
-    assert (row.what, row.note) == (WRONG, why)
+    with pytest.raises(BadLines) as refused:
+        imported(text, skip_bad=False)
+    assert str(refused.value.bad[0]) == f"line 2: {why}"
+    assert not Device.objects.exists()
 
 
 def test_a_row_that_is_there_twice_is_wrong() -> None:
     row = new(Device, name="a")
     plan = planned(f"id,name\n{row.pk},b\n{row.pk},c\n")
-    assert [(one.what, one.note) for one in plan.rows] == [(CHANGED, ""), (WRONG, "the same row as in line 2")]
+    assert [(one.what, one.note) for one in plan.rows] == [(CHANGED, ""), (WRONG, "row: the same id as line 2")]
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "name,name\na,b\n", 'name\n"a\n', "\0"])
@@ -125,7 +124,21 @@ def test_an_exported_file_changes_nothing() -> None:
 
 def test_foreign_keys_dates_and_empty_cells() -> None:
     team = Team.objects.create(name="red")
-    plan = planned(f"name;owner_id;bought_on;slots;traits\na;{team.pk};2026-11-21;;\n")
-    apply_row_plan(Device, plan)
+    imported(f"name;owner_id;bought_on;slots;traits\na;{team.pk};2026-11-21;;\n")
     row = Device.objects.get()
     assert (row.owner, str(row.bought_on), row.slots, row.traits) == (team, "2026-11-21", 1, {})
+
+
+def test_sync_retires_what_is_not_in_the_file_and_needs_a_column_that_identifies_rows() -> None:
+    kept, gone = new(Device, name="kept"), new(Device, name="gone")
+    assert imported(f"id,name\n{kept.pk},kept\n", sync=True).retired == 1
+    assert [columns(row)["status"] for row in (kept, gone)] == ["in_service", "retired"]
+    with pytest.raises(ImportRefused, match="sync needs a column that identifies a row"):
+        imported("name\nkept\n", sync=True)
+
+
+def test_nothing_is_retired_if_a_row_is_wrong() -> None:
+    gone = new(Device, name="gone")
+    result = imported("id,name,kind\n,fresh,phone\n,bad,robot\n", sync=True)
+    assert (result.new, result.retired, result.bad_count) == (1, 0, 1)
+    assert columns(gone)["in_service"]
