@@ -30,7 +30,6 @@ IN_PART = {
     "tests/browser/test_lists.py": 2,
     "tests/browser/test_problems.py": 3,
     "tests/browser/test_room.py": 2,
-    "tests/checks/test_messages.py": 3,
     "tests/demo": 4,
     "tests/docs/test_pages.py::test_a_reader_gets_there_from_an_empty_folder": 4,
     "tests/docs/test_pages.py::test_every_block_of_a_page_runs": 8,
