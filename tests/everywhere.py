@@ -64,7 +64,6 @@ EVERYWHERE = (
     "tests/queues/test_guard.py",  # row locks of an open transaction
     "tests/queues/test_reassignment.py",  # one UPDATE for many rows
     # Readings, the history, periodic work
-    "tests/status/test_collations.py",  # collations
     "tests/status/test_moments.py",  # what a moment without a zone is
     "tests/status/test_search.py",  # LIKE and numbers out of range
     # Plans, and whether a server is safe

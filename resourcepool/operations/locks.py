@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from resourcepool.locks.bulk_release import remove_barriers, resize_names, revoke, revoke_holders
 from resourcepool.locks.channels.models import ChannelQuerySet, SubscriptionQuerySet
-from resourcepool.locks.operator_actions import remove_barriers, resize_names, revoke, revoke_holders
 from resourcepool.locks.permits import MAX_PERMITS
 from resourcepool.operations.operation import Operation, TextField, retried
 from resourcepool.operations.taskqueue import REASON
