@@ -88,11 +88,6 @@ def test_what_has_finished_is_counted_by_its_outcome() -> None:
     assert MAX_COUNTED > 4
 
 
-def test_an_unknown_stream_is_refused_by_name() -> None:
-    with pytest.raises(BadOption, match="stream='unknown'"):
-        streams("unknown")
-
-
 def test_many_streams_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert streams() == []
