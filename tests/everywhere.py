@@ -64,7 +64,6 @@ EVERYWHERE = (
     "tests/queues/test_guard.py",  # row locks of an open transaction
     "tests/queues/test_reassignment.py",  # one UPDATE for many rows
     # Readings, the history, periodic work
-    "tests/status/test_collations.py",  # collations
     "tests/status/test_moments.py",  # what a moment without a zone is
     "tests/status/test_search.py",  # LIKE and numbers out of range
     # Plans, and whether a server is safe
@@ -214,7 +213,6 @@ IN_TURN = (
     "tests/concurrency/test_line.py::test_six_processes_are_served_in_order_without_a_killed_one",
     # tickets that run out:
     "tests/concurrency/test_line.py::test_a_caller_that_does_not_wait_never_overtakes",  # isolation
-    "tests/concurrency/test_threads.py",  # mutual exclusion
     "tests/rest/test_inputs.py::test_nothing_has_a_name_with_nul",  # what text a server does not take
     "tests/rest/test_inputs.py::test_a_parameter_with_nul_is_refused",  # the same
     "tests/rest/test_inputs.py::test_a_user_name_with_nul_is_nobodys",  # the same
