@@ -33,7 +33,11 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             ensure_started(daemon)
 
         monkeypatch.setattr(Daemon, "ensure_started", refuse)
-        daemons = keeper._watcher, background_thread("default").daemon, poller_on("default")._loop.thread
+        daemons = (
+            keeper._watcher,
+            background_thread("default").daemon,
+            poller_on("default")._for_tasks.owner.daemon,
+        )
         for daemon in daemons:
             if daemon._name in names:
                 monkeypatch.setattr(daemon, "is_running", False)
