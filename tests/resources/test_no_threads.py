@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.db.background_thread import background_thread
+from resourcepool.db.background import background_thread
 from resourcepool.db.threads import Daemon
 from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
