@@ -79,6 +79,7 @@ EVERYWHERE = (
 )
 IN_TURN = (
     # What builds on leases and tickets: each has statements of its own, put together like theirs
+    "tests/locks/test_contract.py",  # claims, hand-overs and row counts of each kind
     "tests/locks/test_lock.py",  # lines, fences and hand-overs of a row whose key is a text
     "tests/locks/test_permits.py",  # several rows in one statement
     "tests/locks/test_semaphore.py",  # row locks, and row counts of each statement
