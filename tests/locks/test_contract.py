@@ -102,7 +102,7 @@ def test_a_function_runs_under_it(make: Make) -> None:
 
 @each
 def test_what_is_not_held_is_not_released(make: Make) -> None:
-    with pytest.raises(NotHeld, match="h[eo]ld"):
+    with pytest.raises(NotHeld, match=r"h[eo]ld"):
         make().release()
 
 
