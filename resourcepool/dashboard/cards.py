@@ -17,8 +17,15 @@ from resourcepool.status.alarms import alarms_of, snoozes
 from resourcepool.status.event_text import latest_events
 from resourcepool.status.internals import jobs
 from resourcepool.status.registry import systems
-from resourcepool.status.resources.activity import ChartRange, RecentEvents, recent_events, sampled
-from resourcepool.status.resources.grid import MAX_CELLS, Cell, cells_of
+from resourcepool.status.resources.activity import (
+    MAX_CELLS,
+    Cell,
+    ChartRange,
+    RecentEvents,
+    cells_of,
+    recent_events,
+    sampled,
+)
 from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.translation import gettext as _
 

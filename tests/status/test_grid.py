@@ -8,8 +8,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
-from resourcepool.status.resources.activity import RecentEvents, recent_events
-from resourcepool.status.resources.grid import cells_of
+from resourcepool.status.resources.activity import RecentEvents, cells_of, recent_events
 from tests.app.models import Device
 from tests.app.rows import change, hold, new, several
 

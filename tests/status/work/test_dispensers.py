@@ -114,7 +114,9 @@ def test_failed_tasks_are_an_alarm_also_while_it_is_paused() -> None:
     failed("a", "b")
     (alarm,) = dispenser_alarms(dispensers(), 600)
     assert alarm.kind is AlarmKind.FAILED_TASKS
-    assert str(alarm) == "dispenser: reviews: 2 tasks have failed. Retry or discard them."
+    assert (
+        str(alarm) == "dispenser: reviews: 2 failed for good and wait for an operator: retry or discard them."
+    )
 
 
 def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> None:
