@@ -68,7 +68,7 @@ SYSTEMS = (
     ),
     Mutation(
         "streams: the leader's guard",
-        "taskqueue/stream_worker.py",
+        "taskqueue/consumer.py",
         ", self._term.guard():",
         ":",
         ("tests/taskqueue/test_stream_worker.py",),
