@@ -168,7 +168,7 @@ def _pending(count: int) -> None:
 
     from resourcepool.models import Timer, Topic
     from resourcepool.taskqueue import timers
-    from resourcepool.taskqueue.timers import due_timers
+    from resourcepool.taskqueue.timers import runner as due_timers
 
     Timer.objects.all()._raw_delete("default")
     Topic.objects.get_or_create(name=TOPIC)

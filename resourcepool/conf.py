@@ -145,21 +145,22 @@ def refuse_unknown_settings(label: str) -> None:
 
     ``manage.py check`` reports it, too (E001); scripts do not run it.
     """
-    _refuse_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS)
+    unknown = unknown_settings("RESOURCEPOOL", all_settings().keys(), DEFAULTS)
     if isinstance(of_pool := setting("POOLS").get(label), Mapping):
-        _refuse_unknown(f"RESOURCEPOOL['POOLS'][{label!r}]", of_pool.keys(), POOL_OPTIONS)
+        unknown += unknown_settings(f"RESOURCEPOOL['POOLS'][{label!r}]", of_pool.keys(), POOL_OPTIONS)
+    if unknown:
+        raise unknown[0]
 
 
-def _refuse_unknown(where: str, names: Set[Any], known: Iterable[str]) -> None:
-    for name in map(str, names - set(known)):
-        raise BadOption(f"{where}[{name!r}]", Hidden(), because=no_such_setting(name, known))
-
-
-def no_such_setting(name: str, known: Iterable[str]) -> str:
-    """Return what is said of an unknown name: with a similar known one, if there is one."""
+def unknown_settings(where: str, names: Set[Any], known: Iterable[str]) -> list[BadOption]:
+    """Return an error for each unknown name, with a similar known one, if there is one."""
     by_folded = {each.casefold(): each for each in known}
-    close = get_close_matches(name.casefold(), by_folded, 1)
-    return "no such setting" + "".join(f"; did you mean {by_folded[each]!r}?" for each in close)
+    errors = []
+    for name in map(str, names - set(known)):
+        close = get_close_matches(name.casefold(), by_folded, 1)
+        why = "no such setting" + "".join(f"; did you mean {by_folded[each]!r}?" for each in close)
+        errors.append(BadOption(f"{where}[{name!r}]", Hidden(), because=why))
+    return errors
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:

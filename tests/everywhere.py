@@ -42,8 +42,6 @@ EVERYWHERE = (
     "tests/db/dialect",  # the differences themselves
     "tests/locks/test_rwlock_plans.py",  # EXPLAIN
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
-    "tests/taskqueue/test_sessions.py",  # sessions that end, and transactions that Django does not know of
-    "tests/taskqueue/timers/test_sessions.py",  # the same
     "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
     "tests/locks/test_condition_plans.py",  # EXPLAIN
     "tests/locks/channels/test_plans.py",  # EXPLAIN
@@ -62,24 +60,27 @@ EVERYWHERE = (
     "tests/resources/test_statements.py",  # what a statement costs while others run
     # Queues
     "tests/queues/test_guard.py",  # row locks of an open transaction
-    "tests/queues/test_reassignment.py",  # one UPDATE for many rows
     # Readings, the history, periodic work
-    "tests/status/test_collations.py",  # collations
     "tests/status/test_moments.py",  # what a moment without a zone is
     "tests/status/test_search.py",  # LIKE and numbers out of range
     # Plans, and whether a server is safe
     "tests/checks/test_database.py",  # its version, settings and tables
     "tests/checks/test_unsafe_servers.py",  # servers with unsafe settings
-    "tests/safety/test_measurements.py",  # what is measured on it
     "tests/safety/test_plans.py",  # EXPLAIN
     # Real processes; how a process ends, and most of what forks and lines do, is the same everywhere
-    "tests/concurrency/test_counter.py",  # mutual exclusion
-    "tests/concurrency/test_crashes.py",  # kills in the middle of statements
     "tests/concurrency/test_lost_replies.py",  # lost replies
     "tests/concurrency/test_transient.py",  # each server's own errors
 )
 IN_TURN = (
+    # What stands on the rest, and is slow
+    "tests/taskqueue/test_sessions.py",  # sessions that end, and transactions that Django does not know of
+    "tests/taskqueue/timers/test_sessions.py",  # sessions that end
+    "tests/queues/test_reassignment.py",  # one UPDATE for many rows
+    "tests/safety/test_measurements.py",  # what is measured on it
+    "tests/concurrency/test_counter.py",  # mutual exclusion
+    "tests/concurrency/test_crashes.py",  # kills in the middle of statements
     # What builds on leases and tickets: each has statements of its own, put together like theirs
+    "tests/locks/test_contract.py",  # claims, hand-overs and row counts of each kind
     "tests/locks/test_lock.py",  # lines, fences and hand-overs of a row whose key is a text
     "tests/locks/test_permits.py",  # several rows in one statement
     "tests/locks/test_semaphore.py",  # row locks, and row counts of each statement
@@ -214,7 +215,6 @@ IN_TURN = (
     "tests/concurrency/test_line.py::test_six_processes_are_served_in_order_without_a_killed_one",
     # tickets that run out:
     "tests/concurrency/test_line.py::test_a_caller_that_does_not_wait_never_overtakes",  # isolation
-    "tests/concurrency/test_threads.py",  # mutual exclusion
     "tests/rest/test_inputs.py::test_nothing_has_a_name_with_nul",  # what text a server does not take
     "tests/rest/test_inputs.py::test_a_parameter_with_nul_is_refused",  # the same
     "tests/rest/test_inputs.py::test_a_user_name_with_nul_is_nobodys",  # the same

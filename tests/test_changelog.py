@@ -45,17 +45,3 @@ def test_the_newest_version_is_that_of_the_package() -> None:
 def test_a_fragment_has_a_known_kind_and_at_most_two_lines(fragment: Path) -> None:
     assert re.fullmatch(rf"\+[a-z0-9-]+\.({'|'.join(KINDS)})\.md", fragment.name)
     assert 0 < len(fragment.read_text().splitlines()) <= 2
-
-
-def test_a_release_lists_the_fragments_by_kind_and_removes_them(tree: Path) -> None:
-    before = (tree / "CHANGELOG.md").read_text()
-    towncrier(tree, "create", "--content", "Crontabs may be written as @daily.", "+daily.added.md")
-    towncrier(tree, "create", "--content", "`acquire(wait=)` is gone.", "+wait.breaking.md")
-    towncrier(tree, "build", "--yes", "--version", "0.2.0", "--date", "2027-01-31")
-    head, _, after = (tree / "CHANGELOG.md").read_text().partition("## 0.2.0 (2027-01-31)\n")
-    assert before.startswith(head)
-    assert re.sub(r"\s+", " ", after).startswith(
-        " ### Breaking changes - `acquire(wait=)` is gone. ### Added - Crontabs may be written as @daily."
-    )
-    assert after.endswith(before.removeprefix(head))
-    assert [*(tree / "changes").iterdir()] == []

@@ -11,11 +11,10 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Case, F, TextField, Value, When
 
 from resourcepool.models import Proxy, Stream, Task, Timer
-from resourcepool.taskqueue import NewTask, handler, submit, submit_many, timers
+from resourcepool.taskqueue import NewTask, handler, submit, submit_many
 from tests.app.rows import new
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.taskqueue.consumers import consuming, finished, states, stream, task
-from tests.taskqueue.timers.runners import due, handling, over, timer
 
 NAME = "resourcepool_of_western_europe"
 MADE = {
@@ -115,24 +114,6 @@ def test_what_a_column_cannot_hold_is_refused_and_never_stored_as_something_else
 
 
 SAID = {"result": '{"said": "\\u540d\\ud83d\\ude00"}', "error": "ValueError: \\u540d\\ud83d\\ude00"}
-
-
-@pytest.mark.only("mysql", "postgresql")
-def test_no_text_of_a_timers_result_or_error_ends_the_node(narrow: None) -> None:
-    @timers.on("t")
-    def say(one: timers.RunningTimer) -> dict[str, str]:
-        if one.name == "error":
-            raise ValueError("名😀")
-        return {"said": "名😀" if one.name == "result" else "fine"}
-
-    for name in ("result", "error", "innocent"):
-        due(name)
-    with latin1("resourcepool_timer", "outcome"):
-        with handling():
-            over(3)
-        assert {name: timer(name).outcome for name in SAID} == SAID
-        assert (timer("innocent").state, timer("innocent").attempts) == ("done", 1)
-        assert (timer("result").state, timer("error").state) == ("done", "dead")
 
 
 @pytest.mark.only("mysql", "postgresql")

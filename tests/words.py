@@ -64,7 +64,7 @@ RULES = (
             "resourcepool/taskqueue/consumer.py",
             "resourcepool/taskqueue/handlers.py",
         ),
-        *("resourcepool/taskqueue/stream_worker.py", "resourcepool/taskqueue/submission.py"),
+        "resourcepool/taskqueue/submission.py",
     ),
     rule(r"\bdocument 00\d|\bR\d\.\d\b", "say it in words", "docs/internals/origins.md"),
     rule(r"\b(gives?|gave|given|giving) (it |them |\w+ )?back\b", "release, hand over"),

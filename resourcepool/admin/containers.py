@@ -8,7 +8,6 @@ from django.db import router
 from django.db.models import BooleanField, Exists, OuterRef, Value
 from django.http import HttpRequest
 from django.utils.html import format_html_join
-from django.utils.safestring import SafeString
 
 from resourcepool.admin.base import BaseAdmin, ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import lines, link_to_list, link_to_page
@@ -79,7 +78,31 @@ class SystemAdmin(SystemAdminMixin, ReadOnlyAdmin):
     ordering = ("pk",)
 
 
-class ContainerAdmin(SystemAdminMixin, ActivityAdminMixin, OperationsAdminMixin):
+class ProtectedAdminMixin(BaseAdmin):
+    """Rows that cannot be deleted while others belong to them, which may be too many to list."""
+
+    def protecting(self) -> dict[Any, str]:
+        """Return {model of the others: their field with the row}, which is also the filter of their list."""
+        raise NotImplementedError
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Return what Django asks about."""
+        rows = self.model.objects.using(router.db_for_write(self.model)).filter(pk__in=[obj.pk for obj in objs])
+        text = gettext("%(name)s has %(work)s")
+        protected = [
+            link_to_list(
+                self.admin_site,
+                model,
+                text % {"name": row, "work": model._meta.verbose_name_plural},
+                **{field: row},
+            )
+            for model, field in self.protecting().items()
+            for row in rows.filter(Exists(model.objects.filter(**{field: OuterRef("pk")})))
+        ]
+        return ([], {}, set(), protected) if protected else super().get_deleted_objects(objs, request)
+
+
+class ContainerAdmin(SystemAdminMixin, ProtectedAdminMixin, ActivityAdminMixin, OperationsAdminMixin):
     """Pages of a container: its settings can be edited; its work has its own list.
 
     Attributes:
@@ -100,6 +123,9 @@ class ContainerAdmin(SystemAdminMixin, ActivityAdminMixin, OperationsAdminMixin)
     def work_model(self) -> Any:
         """The model of its tasks, timers or subscriptions."""
         return self.system.details[0]
+
+    def protecting(self) -> dict[Any, str]:
+        return {self.work_model: self.system.word}
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return (*super().get_list_display(request), *self.operations_column(request))
@@ -154,19 +180,6 @@ class ContainerAdmin(SystemAdminMixin, ActivityAdminMixin, OperationsAdminMixin)
         for row in rows:
             if not getattr(row, "shows_work", False):
                 row.status = row.status.redacted()
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return what Django asks about; a container with work is protected, and its work may be too much to list."""
-        rows = self.model.objects.using(router.db_for_write(self.model)).filter(pk__in=[obj.pk for obj in objs])
-        with_work = rows.filter(Exists(self.work_model.objects.filter(**{self.system.word: OuterRef("pk")})))
-        text, work = gettext("%(name)s has %(work)s"), self.work_model._meta.verbose_name_plural
-        names = with_work.values_list("pk", flat=True)
-        if protected := [self._link_to_work(name, text % {"name": name, "work": work}) for name in names]:
-            return [], {}, set(), protected
-        return super().get_deleted_objects(objs, request)
-
-    def _link_to_work(self, name: str, text: str) -> SafeString | str:
-        return link_to_list(self.admin_site, self.work_model, text, **{self.system.word: name})
 
 
 class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsAdminMixin):

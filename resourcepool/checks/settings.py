@@ -15,11 +15,11 @@ from resourcepool.conf import (
     DEFAULTS,
     POOL_OPTIONS,
     all_settings,
-    no_such_setting,
     rest_limits,
     rest_waits,
     setting,
     ticket_ttl,
+    unknown_settings,
 )
 from resourcepool.documentation import documented
 from resourcepool.elections.models import election_models
@@ -136,10 +136,8 @@ def _check_options(where: str, chosen: Mapping[str, Any]) -> Iterator[CheckMessa
 
 
 def _unknown(where: str, names: Set[str], known: Any) -> Iterator[CheckMessage]:
-    for name in names - set(known):
-        hint = f"Known names: {', '.join(known)}."
-        why = no_such_setting(str(name), known)
-        yield Error(f"{where}[{name!r}]: {why}", hint=hint, id="resourcepool.E001")
+    for error in unknown_settings(where, names, known):
+        yield Error(str(error), hint=f"Known names: {', '.join(known)}.", id="resourcepool.E001")
 
 
 def _wrong(where: str, check: Callable[[], object]) -> Iterator[CheckMessage]:

@@ -17,8 +17,15 @@ from resourcepool.status.alarms import alarms_of, snoozes
 from resourcepool.status.event_text import latest_events
 from resourcepool.status.internals import jobs
 from resourcepool.status.registry import systems
-from resourcepool.status.resources.activity import ChartRange, RecentEvents, recent_events, sampled
-from resourcepool.status.resources.grid import MAX_CELLS, Cell, grid
+from resourcepool.status.resources.activity import (
+    MAX_CELLS,
+    Cell,
+    ChartRange,
+    RecentEvents,
+    cells_of,
+    recent_events,
+    sampled,
+)
 from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.translation import gettext as _
 
@@ -29,7 +36,7 @@ IMPORT_COMMAND = "manage.py resourcepool_import proxies.csv"
 def overview(
     models: Sequence[Any], span: ChartRange, links: Links, visible: Set[Any] = frozenset()
 ) -> dict[str, Any]:
-    """Return the context of the page, with six queries for all pools if they are in one database.
+    """Return the context of the page, with four queries for all pools of one database, and two for each pool.
 
     Args:
         models: the resource models of the pools.
@@ -44,15 +51,13 @@ def overview(
     pool_statuses, job_statuses = pools(models), visible_jobs(jobs(), models)
     labels = [pool.label for pool in pool_statuses]
     recent, with_samples = recent_events(labels), sampled(labels, span)
-    cells = grid(
-        [model for model, pool in zip(models, pool_statuses, strict=True) if 0 < pool.total <= MAX_CELLS]
-    )
     cards = []
     for number, (model, pool) in enumerate(zip(models, pool_statuses, strict=True)):
         label = pool.label.lower()
         counts = recent.get(label, RecentEvents()) if model.pool.keeps_history else None
+        cells = cells_of(model) if 0 < pool.total <= MAX_CELLS else []
         cards.append(
-            _card(f"rp{number}", model, pool, cells.get(pool.label, []), links)
+            _card(f"rp{number}", model, pool, cells, links)
             | {
                 "recent": counts,  # None: its history is off
                 "has_samples": label in with_samples,

@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from resourcepool.dashboard.links import Links
 from resourcepool.events import localized
 from resourcepool.status.badge import Badge, Level
-from resourcepool.status.resources.grid import Cell
+from resourcepool.status.resources.activity import Cell
 from resourcepool.status.system import Figure, NamedSystem, Panel
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _

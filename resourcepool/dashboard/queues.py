@@ -13,7 +13,7 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.status.badge import Badge
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
-from resourcepool.status.queues.queues import QueueCell, latest_moves, queue_cells
+from resourcepool.status.queues.queues import QueueStatus, all_queues, latest_moves
 from resourcepool.status.queues.system import DRAINING, badge_of_server, queue_group_badge
 from resourcepool.status.times import duration
 from resourcepool.text import format_labels
@@ -72,7 +72,7 @@ def panel(links: Links) -> Panel:
         if not statuses:
             return Panel()
         shown, moves = statuses[:MAX_CARDS], latest_moves()
-        cells = queue_cells(smallest_that_fit(shown))
+        cells = all_queues(smallest_that_fit(shown))
     except (ResourcePoolError, DatabaseError) as error:
         is_public = isinstance(error, ResourcePoolError)
         return Panel(error=str(error) if is_public else _("see the server's log"))
@@ -80,20 +80,20 @@ def panel(links: Links) -> Panel:
     return Panel(statuses, cards)
 
 
-def smallest_that_fit(statuses: Iterable[QueueGroupStatus]) -> list[int]:
-    """Return the keys of the queue groups whose queues all fit on the page as squares, the smallest first."""
-    keys, left = [], MAX_SQUARES
+def smallest_that_fit(statuses: Iterable[QueueGroupStatus]) -> list[QueueGroupStatus]:
+    """Return the queue groups whose queues all fit on the page as squares, the smallest first."""
+    fitting, left = [], MAX_SQUARES
     for status in sorted(statuses, key=lambda status: status.queues):
         left -= status.queues
         if left >= 0:
-            keys.append(status.pk)
-    return keys
+            fitting.append(status)
+    return fitting
 
 
 def card(
     id_: str,
     status: QueueGroupStatus,
-    cells: Sequence[QueueCell] | None,
+    cells: Sequence[QueueStatus] | None,
     moves: Mapping[str, Any],
     links: Links,
 ) -> dict[str, Any]:
@@ -119,23 +119,23 @@ def card(
     }
 
 
-def rows(status: QueueGroupStatus, cells: Sequence[QueueCell] | None, links: Links, card_id: str) -> list[Row]:
+def rows(
+    status: QueueGroupStatus, cells: Sequence[QueueStatus] | None, links: Links, card_id: str
+) -> list[Row]:
     """Return a row for unassigned queues, if there are any, and one for each server, dead servers first."""
     servers = sorted(status.servers, key=lambda server: (server.is_alive, server.pk))[:MAX_SERVER_ROWS]
     known = {server.pk for server in status.servers}
     unassigned = status.unowned - sum(server.queues for server in status.servers if not server.is_alive)
     most = max([unassigned, 1, *(server.queues for server in servers)])
-    describer, queue_url = QueueCellDescriber(status), links.change_page(Queue, KEY_PLACEHOLDER)
-    by_owner: dict[int | None, list[QueueCell]] = {}
+    queue_url = links.change_page(Queue, KEY_PLACEHOLDER)
+    by_owner: dict[int | None, list[QueueStatus]] = {}
     for cell in cells or ():
-        by_owner.setdefault(cell.owner if cell.owner in known else None, []).append(cell)
+        by_owner.setdefault(cell.owner_pk if cell.owner_pk in known else None, []).append(cell)
 
     def row(server: ServerStatus | None, queues: int, asked_for: int) -> Row:
         key = server.pk if server else None
         state, state_badge = state_of(server, status)
-        squares = render_squares(
-            map(describer.describe, by_owner.get(key, ())), queue_url, f"{card_id}-{key or 0}"
-        )
+        squares = render_squares(map(describe, by_owner.get(key, ())), queue_url, f"{card_id}-{key or 0}")
         labels, url = (
             (format_labels(server.labels), links.change_page(Server, server.pk)) if server else ("", "")
         )
@@ -158,38 +158,21 @@ def state_of(server: ServerStatus | None, status: QueueGroupStatus) -> tuple[str
     return css, badge
 
 
-class QueueCellDescriber:
-    """Describes the queues of a queue group."""
-
-    def __init__(self, status: QueueGroupStatus) -> None:
-        self._names = {server.pk: str(server) for server in status.servers}
-        self._alive = {server.pk for server in status.servers if server.is_alive}
-
-    def describe(self, cell: QueueCell) -> tuple[str, str, int]:
-        """Return (CSS class, text like "7: owned by A #1, for 12 min, requested by B #2, for 3 s", key)."""
-        parts = [self._owner(cell)]
-        if cell.owned_for is not None and cell.owner is not None:
-            parts.append(_("for %s") % duration(cell.owned_for))
-        if cell.requested_for is not None:
-            requested = _("requested by %s") % self._names.get(cell.requester or 0, "?")
-            parts.append(_("to be removed") if cell.is_retiring else requested)
-            parts.append(_("for %s") % duration(cell.requested_for))
-        if cell.pin:
-            parts.append(_("pinned to %s") % cell.pin)
-        return self._css_class(cell), f"{cell.queue_id}: {', '.join(parts)}", cell.pk
-
-    def _owner(self, cell: QueueCell) -> str:
-        if cell.owner is None or cell.owner not in self._names:
-            return _("unowned")
-        name = _("owned by %s") % self._names[cell.owner]
-        return name if cell.owner in self._alive else _("%s (presumed dead)") % name
-
-    def _css_class(self, cell: QueueCell) -> str:
-        if cell.owner not in self._alive:
-            return UNOWNED
-        if cell.is_retiring:
-            return RETIRING
-        return OWNED if cell.requested_for is None else REQUESTED
+def describe(queue: QueueStatus) -> tuple[str, str, int]:
+    """Return (CSS class, text like "7: owned by A #1, for 12 min, requested by B #2, for 3 s", key)."""
+    parts = [_("owned by %s") % queue.owner if queue.owner else _("unowned")]
+    if queue.owner and not queue.is_owned:
+        parts = [_("%s (presumed dead)") % parts[0]]
+    if queue.since is not None and queue.owner:
+        parts.append(_("for %s") % duration(queue.since))
+    if queue.asked_for is not None:
+        requested = _("requested by %s") % (queue.requester or "?")
+        parts.append(_("to be removed") if queue.is_retiring else requested)
+        parts.append(_("for %s") % duration(queue.asked_for))
+    if queue.pin:
+        parts.append(_("pinned to %s") % queue.pin)
+    css = OWNED if queue.asked_for is None else RETIRING if queue.is_retiring else REQUESTED
+    return css if queue.is_owned else UNOWNED, f"{queue.queue_id}: {', '.join(parts)}", queue.pk
 
 
 def draw_queues(links: Links, visible: Set[Any]) -> Drawn | None:

@@ -14,7 +14,7 @@ from resourcepool.db.rows import batched, for_update
 from resourcepool.db.transactions import change_skipping_locked, run_short_transaction
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.secret import NO_PURPOSE, EncryptedSecret, encrypt
-from resourcepool.events import Sentence, joined, sentence_for
+from resourcepool.events import Sentence, joined
 from resourcepool.exceptions import ResourcePoolError, RowLocked, SecretUnreadable
 from resourcepool.translation import gettext_noop
 
@@ -94,8 +94,3 @@ def _unreadable(model: Any, errors: dict[Any, SecretUnreadable]) -> SecretUnread
     why = str(next(iter(errors.values())))
     values = {"count": len(errors), "name": f"{model._meta.label} {keys}", "why": why}
     return SecretUnreadable(Sentence(gettext_noop("%(count)d not re-encrypted: %(name)s: %(why)s"), **values))
-
-
-def with_row(row: Any, error: SecretUnreadable) -> SecretUnreadable:
-    """Return the error with the name of its row."""
-    return SecretUnreadable(sentence_for("about", name=f"{row._meta.label} {row.pk}", why=str(error)))

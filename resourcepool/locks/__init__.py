@@ -17,10 +17,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from resourcepool.locks.barrier import Barrier
     from resourcepool.locks.bulk_release import arelease_all, release_all
     from resourcepool.locks.channels.channel import Channel
-    from resourcepool.locks.conditions.barrier import Barrier
-    from resourcepool.locks.conditions.condition import Condition
+    from resourcepool.locks.condition import Condition
     from resourcepool.locks.lock import Lock
     from resourcepool.locks.lockable import Hold
     from resourcepool.locks.rwlock import RWLock
@@ -29,9 +29,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "Barrier": "conditions.barrier",
+            "Barrier": "barrier",
             "Channel": "channels.channel",
-            "Condition": "conditions.condition",
+            "Condition": "condition",
             "Hold": "lockable",
             "Lock": "lock",
             "RWLock": "rwlock",

@@ -1,4 +1,9 @@
-"""``release_all`` releases everything that a process holds; ``revoke_rows`` revokes the leases of rows."""
+"""``release_all`` releases everything that a process holds; and what operators do to locks, semaphores and barriers.
+
+``rows`` of an operation belong to one model; any row of a name selects all rows of that name. ``reason`` and ``actor``
+go into the history. Operations raise BadOption, with nothing changed, if one of these is not one line of text, and
+DatabaseUnavailable, possibly after some changes.
+"""
 
 import contextlib
 import re
@@ -15,16 +20,19 @@ from resourcepool import options
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
 from resourcepool.db.sync_async import in_thread
-from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
+from resourcepool.db.transactions import row_locked
+from resourcepool.events import sentence_for
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
 from resourcepool.locks import registry
+from resourcepool.locks.barrier import Barrier
 from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import (
     AbstractNamed,
     AbstractNotification,
-    Barrier,
+    Barrier as BarrierRow,
     ConditionWaiter,
     Lock as LockRow,
     RWLockPermit,
@@ -32,12 +40,15 @@ from resourcepool.locks.models import (
 )
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import parse_holder
+from resourcepool.locks.semaphore import Semaphore
 from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.waiting.models import Ticket
 from resourcepool.waiting.release import release_many
 
-MODELS: tuple[Any, ...] = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)
+MODELS: tuple[Any, ...] = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, BarrierRow)
 INCARNATION = re.compile(r"[0-9a-f]{8}")
 MAX_REASON, MAX_ACTOR = 200, 150  # characters that the history keeps
+MAX_NAMES_IN_ERROR = 3
 
 Held = tuple[Any, int, str]  # key, fence, holder
 
@@ -146,3 +157,94 @@ def checked_texts(reason: str, actor: str) -> tuple[str, str]:
         "" if reason == "" else options.text("reason", reason, most=MAX_REASON),
         "" if actor == "" else options.text("actor", actor, most=MAX_ACTOR),
     )
+
+
+def revoke(rows: Any, reason: str, *, actor: str = "") -> int:
+    """Revoke all leases of these names; return how many names were held.
+
+    The fence grows, and the first waiter gets the row. The holder notices within a third of its ttl: ``lost`` is set,
+    ``on_lost`` runs. Not promised: that it stops working; see ``Hold.guard``.
+    """
+    reason, actor = checked_texts(reason, actor)
+    revoked = revoke_rows(_connection(rows), rows.model, _held(rows), reason, actor)
+    return len({rows.model.name_of(pk) for pk in revoked})
+
+
+def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> int:
+    """Set the number of permits of these semaphores; return how many were resized. See ``Semaphore.resize``.
+
+    Raises:
+        RowLocked: permits of some are locked by ``guard``; it names them. All others have been resized.
+    """
+    reason, actor = checked_texts(reason, actor)
+    using, names = _connection(rows).alias, _names(rows)
+    locked: list[str] = []
+    for name in sorted(names):
+        semaphore = Semaphore(name)
+        before = semaphore.value
+        try:
+            semaphore.resize(permits)
+        except RowLocked:
+            locked.append(name)
+            continue
+        described = sentence_for("resized", before=before, after=permits, why=reason)
+        key = SemaphorePermit.key_of(name, 0)
+        fence = _fence(using, key)
+        event = RowEvent(EventKind.RESIZED, SemaphorePermit, using, key, fence, reason=described, actor=actor)
+        emit(event)
+    if locked:
+        listed = ", ".join(locked[:MAX_NAMES_IN_ERROR]) + ", .." * (len(locked) > MAX_NAMES_IN_ERROR)
+        raise row_locked(using, listed, count=len(locked), done=len(names) - len(locked))
+    return len(names)
+
+
+def revoke_holders(rows: Any, reason: str, *, actor: str = "") -> int:
+    """Revoke everything that the holders' processes hold; return how many of these names they held.
+
+    Requests that hold some permits and wait for more are skipped: another holder blocks them.
+    """
+    held = _held(rows, lambda held: held.exclude(holder__in=_collecting(rows)))
+    processes = {pk: parse_holder(holder)[0] for pk, _fence, holder in held}
+    known = {pk: process for pk, process in processes.items() if INCARNATION.fullmatch(process)}
+    for process in sorted(set(known.values())):
+        release_all(process, reason=reason, actor=actor)
+    return len(set(map(rows.model.name_of, known)))
+
+
+def remove_barriers(rows: Any, reason: str, *, actor: str = "") -> int:
+    """Remove these barriers, so that their waiters continue; return how many existed."""
+    reason, actor = checked_texts(reason, actor)
+    using, count = _connection(rows).alias, 0
+    for name in sorted(_names(rows)):
+        if Barrier(name).remove():
+            count += 1
+            emit(RowEvent(EventKind.DELETED, BarrierRow, using, name, reason=reason, actor=actor))
+    return count
+
+
+def _connection(rows: Any) -> BaseDatabaseWrapper:
+    return connections[router.db_for_write(rows.model)]
+
+
+def _names(rows: Any) -> set[str]:
+    connection = _connection(rows)
+    return retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
+
+
+def _held(rows: Any, narrow: Callable[[Any], Any] = lambda held: held) -> list[Held]:
+    """Return the held rows of these names that ``narrow`` selects, sorted by key."""
+    connection = _connection(rows)
+    held = narrow(verbs.rows_of(connection, rows.model).filter(name__in=_names(rows)).held()).order_by("pk")
+    return retrying(connection, lambda: list(held.values_list("pk", "fence", "holder")))
+
+
+def _collecting(rows: Any) -> Any:
+    """Return the holders of waiting tickets: they may hold some of the permits they asked for."""
+    tickets = Ticket.objects.using(_connection(rows).alias)
+    return tickets.for_rows_of(rows.model).waiting().values("holder")
+
+
+def _fence(using: str, key: str) -> int:
+    """Return the fence of a permit; the events of a row are sorted by it."""
+    fence = verbs.rows_of(connections[using], SemaphorePermit).filter(pk=key).values_list("fence", flat=True)
+    return retrying(connections[using], fence.first) or 0

@@ -58,12 +58,10 @@ class AbstractNumbered(AbstractNamed):
 
     @classmethod
     def name_of(cls, pk: Any) -> str:
-        """Return the name in a key."""
         return str(pk).rpartition(NUMBER_MARK)[0]
 
     @classmethod
     def key_of(cls, name: str, number: int) -> str:
-        """Return the key of the row with this number."""
         return f"{name}{NUMBER_MARK}{number}"
 
 
@@ -109,7 +107,6 @@ class RWLockPermit(AbstractPermit):
 
     @classmethod
     def intent_of(cls, name: str) -> str:
-        """Return the key of the upgrade intent."""
         return f"{name}{NUMBER_MARK}{cls.INTENT}"
 
 

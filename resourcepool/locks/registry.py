@@ -103,13 +103,6 @@ class ProcessHolds:
         with self._lock:
             self._all[hold.key].append(hold)
 
-    def superseded(self, hold: Any) -> list[Any]:
-        """Return leases of rows that ``hold`` has with a higher fence: these leases were lost."""
-        fences = {lease.pk: lease.fence for lease in hold.leases}
-        with self._lock:
-            leases = [lease for other in self._all.get(hold.key, ()) for lease in other.leases]
-        return [lease for lease in leases if lease.fence < fences.get(lease.pk, 0)]
-
     def remove(self, hold: Any) -> bool:
         """Forget a hold; False: it was released before."""
         with self._lock:

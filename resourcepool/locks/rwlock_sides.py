@@ -110,11 +110,9 @@ class RWHold(Hold):
 
     @property
     def remaining(self) -> float:
-        """See ``Hold``."""
         return 0.0 if self._broken is not None else super().remaining
 
     def ensure_held(self) -> None:
-        """See ``Hold``."""
         if self._broken is not None:
             raise self._broken.again()
         super().ensure_held()

@@ -14,7 +14,6 @@ from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, in_thread, run_sync
 from resourcepool.exceptions import NotHeld
-from resourcepool.leases import verbs
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lockable import Hold, Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
@@ -204,8 +203,6 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     def _take(self, hold: SemaphoreHold, leases: list[PermitLease]) -> SemaphoreHold:
         # One order for all, in which ``guard`` locks the rows.
         hold.leases = sorted(delivered(leases), key=lambda lease: str(lease.pk))
-        for lost in holds.superseded(hold):  # revoked by an operator and granted to this caller
-            lost._lose(verbs.TAKEN)
         holds.add(hold)  # last: otherwise nothing refers to it, and it expires
         return hold
 

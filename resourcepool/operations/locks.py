@@ -4,11 +4,10 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from resourcepool.locks.bulk_release import remove_barriers, resize_names, revoke, revoke_holders
 from resourcepool.locks.channels.models import ChannelQuerySet, SubscriptionQuerySet
-from resourcepool.locks.operator_actions import remove_barriers, resize_names, revoke, revoke_holders
 from resourcepool.locks.permits import MAX_PERMITS
-from resourcepool.operations.operation import Operation, TextField, retried
-from resourcepool.operations.taskqueue import REASON
+from resourcepool.operations.operation import REASON, Operation, TextField, retried
 from resourcepool.translation import gettext_lazy as _, ngettext_lazy
 
 MAX_DIGITS = 18

@@ -14,7 +14,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden, ResourcePoolError, RowLocked
 from resourcepool.resources.queryset import MAX_DURATION
-from resourcepool.resources.state import State, Status
+from resourcepool.resources.state import MAX_REASON, State, Status
 from resourcepool.text import join_names
 from resourcepool.translation import gettext, gettext_lazy, gettext_noop as _
 
@@ -79,6 +79,13 @@ class DurationField:
 
 
 Field = TextField | DurationField
+
+REASON = TextField(
+    name="reason",
+    label=gettext_lazy("Reason"),
+    max_length=MAX_REASON,
+    help=gettext_lazy("One line, kept in the history. Everyone who may see this list can read it."),
+)
 
 
 @dataclass(kw_only=True)

@@ -14,9 +14,9 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.health_checks.check import CheckOptions, Tally, check
 from resourcepool.health_checks.lease import CHECK_REASON
 from resourcepool.history.models import acknowledge, select_open_leaks
-from resourcepool.operations.operation import DurationField, Operation, TextField
+from resourcepool.operations.operation import REASON, DurationField, Operation, TextField
 from resourcepool.resources.queryset import ResourceQuerySet
-from resourcepool.resources.state import MAX_REASON, State, Status
+from resourcepool.resources.state import State, Status
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext_lazy
 
 MAX_CHECKS = 20
@@ -73,12 +73,6 @@ def check_now(model: Any, pks: Collection[Any], actor: str) -> int:
     return done
 
 
-REASON = TextField(
-    name="reason",
-    label=_("Reason"),
-    max_length=MAX_REASON,
-    help=_("One line, kept in the history. Everyone who may see this list can read it."),
-)
 SPAN = DurationField(label=_("For"), help=_("duration, e.g. 90s, 15m, 2h or 7d"))
 
 

@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 
-from resourcepool.operations.operation import Operation, TextField, retried
+from resourcepool.operations.operation import REASON, Operation, retried
 from resourcepool.taskqueue.abstract import PausableQuerySet, WorkQuerySet
 from resourcepool.taskqueue.dispenser.models import BucketQuerySet
 from resourcepool.taskqueue.timers.models import Timer, TimerQuerySet
 from resourcepool.translation import gettext_lazy as _, ngettext_lazy
-
-REASON = TextField(name="reason", label=_("Reason"), max_length=200, help=_("One line, kept in the history."))
 
 PAUSE = Operation(
     name="pause",

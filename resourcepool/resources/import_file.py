@@ -13,7 +13,7 @@ from resourcepool.exceptions import ImportRefused, ResourcePoolError
 from resourcepool.text import printable
 from resourcepool.translation import gettext_noop as _
 
-MAX_LINES = 500_000  # about half a gigabyte of memory
+MAX_LINES = 500_000  # less than a gigabyte of memory
 MAX_BYTES = 100_000_000
 MAX_LINE_BYTES = 100_000
 MAX_BAD_LINES_KEPT = 20  # the others are only counted

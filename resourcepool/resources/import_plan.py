@@ -81,16 +81,17 @@ class ImportPlan:
         result.rows.sort()
         result.new, result.returned, result.retired = len(self.new), len(self.returning), len(self.retiring)
 
-    def _add(self, row: Row, add: Callable[..., RowChange], *stored: Any) -> None:
+    def _add(self, row: Row, add: Callable[..., None], *stored: Any) -> None:
         try:
-            change = add(row, *stored)
+            add(row, *stored)
         except BadField as error:
             self._parsed.add(BadLine(row.line, error.field, error.reason))
-        else:
-            if len(self.result.rows) < MAX_ROWS_SHOWN:
-                self.result.rows.append(change)
 
-    def _add_existing(self, row: Row, stored: Any) -> RowChange:
+    @property
+    def _has_room(self) -> bool:
+        return len(self.result.rows) < MAX_ROWS_SHOWN
+
+    def _add_existing(self, row: Row, stored: Any) -> None:
         result, is_retired = self.result, stored.status == Status.RETIRED
         changes, returns = tuple(self._changes(row, stored)), is_retired and self._sync
         columns = tuple(change.field for change in changes)
@@ -100,13 +101,16 @@ class ImportPlan:
             self.returning.append(stored.pk)
         result.staying_retired += is_retired and not self._sync
         result.differing += bool(changes) and not self._update
-        if (changes and self._update) or returns:
-            result.changed += 1
-            note = gettext("returns to service") if returns else ""
-            return RowChange(row.line, CHANGED, str(stored), changes if self._update else (), note)
-        result.unchanged += 1
-        note = gettext("differs in %s; left unchanged") % ", ".join(columns) if changes else ""
-        return RowChange(row.line, UNCHANGED, str(stored), note=note)
+        is_changed = returns or (bool(changes) and self._update)
+        result.changed += is_changed
+        result.unchanged += not is_changed
+        if not self._has_room:
+            return
+        note = gettext("returns to service") if returns else ""
+        if changes and not self._update:
+            note = note or gettext("differs in %s; left unchanged") % ", ".join(columns)
+        what, shown = CHANGED if is_changed else UNCHANGED, changes if self._update else ()
+        result.rows.append(RowChange(row.line, what, str(stored), shown, note))
 
     def _changes(self, row: Row, stored: Any) -> Iterator[Change]:
         for name in self._parsed.details:
@@ -120,15 +124,17 @@ class ImportPlan:
             elif value and not (self._compare_secrets and _is_secret(stored, name, value)):
                 yield Change(name, SET if stored.__dict__[name] else "", SET)
 
-    def _add_new(self, row: Row) -> RowChange:
+    def _add_new(self, row: Row) -> None:
         importer = self._importer
         self.new.append(importer.prepare(row, None))
+        if not self._has_room:
+            return
         shown = {
             name: SET if name in importer.secrets and value else value for name, value in row.values.items()
         }
         changes = tuple(Change(name, "", _text(shown[name])) for name in self._parsed.details if shown[name])
         name = str(importer.model(**{name: shown[name] for name in shown.keys() - set(importer.secrets)}))
-        return RowChange(row.line, NEW, name, changes, importer.note(row))
+        self.result.rows.append(RowChange(row.line, NEW, name, changes, importer.note(row)))
 
     def apply(self, reason: str, progress: ProgressCallback, actor: str = "") -> int:
         """Write the changes in one transaction; return the number of rows that ``actor`` retired, for ``reason``.

@@ -159,12 +159,12 @@ class Importer:
     def check_header(self, names: list[str]) -> None:
         """Raise ImportRefused for unknown or repeated columns."""
         known = ", ".join(self.columns)
-        if unknown := sorted({name[:40] for name in names} - {*self.columns, *self.exported}):
+        if unknown := sorted(set(names).difference(self.columns, self.exported)):
             # Mostly unknown names: the line may be a row with a secret instead of a header, so they are not shown.
             if 2 * len(unknown) > len(names):
                 raise import_refused(_("the header has unknown columns; allowed: %(known)s"), known=known)
             why = _("the header has unknown columns: %(names)s; allowed: %(known)s")
-            raise import_refused(why, names=", ".join(map(repr, unknown)), known=known)
+            raise import_refused(why, names=", ".join(repr(name[:40]) for name in unknown), known=known)
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise import_refused(_("the header repeats a column: %(names)s"), names=", ".join(repeated))
 

@@ -30,7 +30,7 @@ from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.selectors import parse_key
-from resourcepool.rest.limits import HolderName, Quota
+from resourcepool.rest.limits import HolderName, refuse_if_spent
 from resourcepool.signals import EventKind, is_recorded
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.waiting.acquire import acquire
@@ -145,10 +145,11 @@ class RemoteLock(Remote, LockLease):
     """A lock that a program elsewhere holds."""
 
 
-def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quota: Quota, **which: Any) -> Any:
+def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], user: str, **which: Any) -> Any:
     """Return a new lease or, with a ``request_id``, the one that the same request got before.
 
     Args:
+        user: the suffix of the holder's names of this user.
         which: conditions on the row.
 
     Raises:
@@ -159,10 +160,10 @@ def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quo
     before = take_over(source, wanted, which) if "request_id" in data else None
     if before is not None:
         return before
-    quota.refuse_if_spent(source, with_this=False)
+    refuse_if_spent(source, user, with_this=False)
     lease = acquire_lease(source, wanted)
     try:
-        quota.refuse_if_spent(source, with_this=True)
+        refuse_if_spent(source, user, with_this=True)
     except BaseException:
         lease._release_quietly()
         raise

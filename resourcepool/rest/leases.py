@@ -17,7 +17,7 @@ from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED_NAMES
 from resourcepool.rest import serializers
 from resourcepool.rest.grants import Token, detach_and_describe, lease_for, lease_of_token
-from resourcepool.rest.limits import apply_limits, holder_name, quota, user_suffix, wait_slot
+from resourcepool.rest.limits import apply_limits, holder_name, user_suffix, wait_slot
 from resourcepool.rest.refusals import caller, pool_named, pool_of, require
 from resourcepool.rest.view import ActionView, View
 from resourcepool.signals import is_recorded
@@ -42,7 +42,7 @@ class Acquire(View):
         unreadable = 0
         while True:
             with wait_slot(request, wanted) as allowed:
-                lease = lease_for(model.pool, allowed, data, quota(model, user_suffix(request)))
+                lease = lease_for(model.pool, allowed, data, user_suffix(request))
             try:
                 resource = as_data(lease.resource.for_holder())
             except BaseException as error:
@@ -69,7 +69,7 @@ class AcquireLock(ActionView):
         terms = Terms(lock.ttl, holder, is_recorded=is_recorded(LockRow))
         wanted = apply_limits(LockRow, LeaseRequest(terms, timeout=timeout_of(data), selector=lock.name), data)
         with wait_slot(request, wanted) as allowed:
-            lease = lease_for(lock, allowed, data, quota(LockRow, user_suffix(request)), pk=lock.name)
+            lease = lease_for(lock, allowed, data, user_suffix(request), pk=lock.name)
         return Response(detach_and_describe(lease), 201)
 
 

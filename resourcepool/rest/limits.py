@@ -104,40 +104,23 @@ def _hash(value: Any) -> str:
     return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()[:HASH_LENGTH]
 
 
-@dataclasses.dataclass(frozen=True)
-class Quota:
-    """How many leases of a pool one user may have at a time.
+def refuse_if_spent(source: Source, user: str, *, with_this: bool) -> None:
+    """Raise TooManyLeases if one more lease of this pool would exceed the limit per user.
 
     Two simultaneous requests for the last one may both be refused, but never both granted.
 
-    Attributes:
+    Args:
         user: the suffix of the holder's name of all the user's leases.
-        most: the limit; None: unlimited.
+        with_this: the lease has just been granted and is already counted.
     """
-
-    user: str
-    most: int | None
-
-    def refuse_if_spent(self, source: Source, *, with_this: bool) -> None:
-        """Raise TooManyLeases if one more lease would exceed the limit.
-
-        Args:
-            with_this: the lease has just been granted and is already counted.
-        """
-        if self.most is None:
-            return
-        connection = connections[source.using]
-        rows = verbs.rows_of(connection, source.model).held().filter(holder__endswith=self.user)
-        if retrying(connection, rows.count) + (not with_this) > self.most:
-            limit = f"{self.most} leases of {source.model._meta.label}"
-            raise TooManyLeases(
-                f"the limit is {limit} per user (RESOURCEPOOL['REST_LIMITS']); release one first"
-            )
-
-
-def quota(model: Any, user: str) -> Quota:
-    """Return the quota of the user with this suffix of holders' names; raises BadOption for a wrong setting."""
-    return Quota(user, rest_limits(model._meta.label)["leases"])
+    label = source.model._meta.label
+    if (most := rest_limits(label)["leases"]) is None:
+        return
+    connection = connections[source.using]
+    rows = verbs.rows_of(connection, source.model).held().filter(holder__endswith=user)
+    if retrying(connection, rows.count) + (not with_this) > most:
+        limit = f"{most} leases of {label} per user (RESOURCEPOOL['REST_LIMITS'])"
+        raise TooManyLeases(f"the limit is {limit}; release one first")
 
 
 def apply_limits(model: Any, wanted: LeaseRequest, data: Mapping[str, Any]) -> LeaseRequest:

@@ -1,5 +1,6 @@
 """An alarm, the kinds of alarms, and their thresholds."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption
-from resourcepool.translation import gettext as _, gettext_noop
+from resourcepool.translation import gettext as _, gettext_noop, ngettext
 
 # The subjects of alarms about systems other than pools.
 ABOUT_QUEUES = gettext_noop("queues: %s")
@@ -108,6 +109,17 @@ class Alarm:
     def is_severe(self) -> bool:
         """Whether it keeps, or will soon keep, a caller from a resource or work from being done."""
         return GRAVITY[self.kind] < GRAVITY[AlarmKind.CHECKER_BROKEN]
+
+
+def failed_work(kind: AlarmKind, about: str, count: int) -> Iterator[Alarm]:
+    """Yield the alarm about failed tasks or timers, if there are any."""
+    if count:
+        text = ngettext(
+            "%(count)d failed for good and waits for an operator: retry or discard it.",
+            "%(count)d failed for good and wait for an operator: retry or discard them.",
+            count,
+        )
+        yield Alarm(kind, about, text % {"count": count})
 
 
 def about_row(model: Any, key: object) -> dict[str, str]:

@@ -15,7 +15,7 @@ from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import in_chunks
 from resourcepool.encryption.field import EncryptedTextField
-from resourcepool.encryption.rotation import with_row
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.models import Event
 from resourcepool.proxies.importer import COLUMNS
@@ -54,7 +54,8 @@ def import_records(rows: Any) -> Iterator[Record]:
         try:
             record = {name: getattr(row, name) for name in COLUMNS}
         except SecretUnreadable as error:
-            raise with_row(row, error) from None
+            name = f"{row._meta.label} {row.pk}"
+            raise SecretUnreadable(sentence_for("about", name=name, why=str(error))) from None
         # A browser sends CRLF; the import expects LF.
         yield {**record, "notes": row.notes.replace("\r\n", "\n").replace("\r", "\n")}
 

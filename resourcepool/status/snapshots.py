@@ -6,12 +6,12 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from django.db import DatabaseError, connections
+from django.db import connections
 from django.db.models import FloatField, Model
 
 from resourcepool.db.dialect import MicrosUntil
 from resourcepool.db.retry import retrying
-from resourcepool.exceptions import NotMigrated, ResourcePoolError
+from resourcepool.exceptions import NotMigrated
 from resourcepool.status.times import with_zone
 
 DECIMALS = 6  # of seconds
@@ -78,19 +78,6 @@ def _object(value: Any, names: Iterable[str]) -> dict[str, Any]:
         field = getattr(value, name)
         data |= as_data(field) if isinstance(field, Model) else {name: as_data(field)}
     return data
-
-
-def fetch_union(models: Iterable[Any], rows_of: Callable[[Any], Any]) -> list[Any] | None:
-    """Return the rows of all models by one UNION.
-
-    Returns:
-        None if that fails: a table is missing, or (MySQL) collations differ. Then read each separately.
-    """
-    first, *rest = [rows_of(model) for model in models]
-    try:
-        return fetch_all(first.union(*rest, all=True) if rest else first)
-    except (ResourcePoolError, DatabaseError):
-        return None
 
 
 Result = TypeVar("Result")

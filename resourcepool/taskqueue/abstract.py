@@ -119,7 +119,6 @@ class Settings:
 
     @classmethod
     def read(cls, rows: Any) -> list[Any]:
-        """Read the settings of these rows."""
         return [cls(**row) for row in rows.values(*cls.__dataclass_fields__)]
 
     def delay(self, failures: int) -> float:

@@ -1,27 +1,51 @@
 """The consumer of a stream: it campaigns for the lead, and runs the tasks in order while it leads."""
 
+import contextlib
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import partial
-from typing import Never
+from typing import Never, TypeVar
 
-from django.db import connections, router
+from django.db import connections, router, transaction
 from django.utils import translation
 
 from resourcepool import hints, options
+from resourcepool.clock import monotonic
 from resourcepool.db.retry import retrying
+from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.elections.election import Election, Term
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.options import Seconds
-from resourcepool.taskqueue.abstract import existing_names
-from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream
-from resourcepool.taskqueue.stream_worker import StreamWorker
-from resourcepool.taskqueue.worker_loop import GRACE, PAUSE_AFTER_FAILURE, Runner, exit_process
+from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.taskqueue import attempts, handlers
+from resourcepool.taskqueue.abstract import event_reason, existing_names
+from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream, Task
+from resourcepool.taskqueue.policy import End, Policy, Result, TaskSnapshot, after_crash, choose, end_of
+from resourcepool.taskqueue.running_task import RunningTask
+from resourcepool.taskqueue.worker_loop import (
+    GRACE,
+    PAUSE_AFTER_FAILURE,
+    InHand,
+    Runner,
+    Worker,
+    exit_process,
+    store,
+)
 
 logger = logging.getLogger(__name__)
 
 SETTINGS_CHECK_EVERY = 2.5  # seconds, while settings are invalid
+TASKS_PER_LANE = 16  # read ahead
+POLICY_MAX_AGE = 2.5  # seconds until a change of the stream's settings takes effect
+MIN_PAUSE, MAX_PAUSE = 0.02, 2.5  # seconds between two queries
+RENEW_TIMEOUT = 1.0  # seconds
+IDLE_SHARE = 0.1  # pause as a share of the idle time so far
+
+Answer = TypeVar("Answer")
 
 
 class Consumer(Runner):
@@ -119,3 +143,155 @@ class Consumer(Runner):
         if row is None:
             raise BadOption("stream", self.stream, existing_names(Stream, using))
         return row
+
+
+class StreamWorker(Worker[RunningTask]):
+    """The worker of a consumer during one term."""
+
+    def __init__(self, stream: str, term: Term, wakeup: Wakeup) -> None:
+        self.in_hand = InHand(wakeup)
+        self._reported: set[int] = set()  # tasks whose outcome already says that there is no handler
+        self._stream, self._term = stream, term
+        self._using, self._connection = term.using, connections[term.using]
+        self._due: list[TaskSnapshot] = []  # read in this exchange
+        self._waits: dict[str, float] = {}  # {lane: until when its first task has to wait}
+        self._has_more = False
+        self._policy: Policy | None = None
+        self._policy_at = self._active_at = -math.inf
+
+    def take_over(self) -> None:
+        """Take over the tasks that the former leader was running. Raises LeaseLost, DatabaseUnavailable."""
+        self._active_at = monotonic()
+        taken = self._guarded(lambda: attempts.take_over(self._using, self._stream, self._term.fence))
+        if taken:
+            logger.warning("stream %s: tasks taken over from the last consumer: %d", self._stream, taken)
+
+    def exchange(self, *, may_begin: bool) -> float:
+        self._term.ensure_held()  # while a task runs there may be no write that would notice a lost term
+        now = monotonic()
+        self._read_policy(now)
+        policy = self._policy
+        if policy is None:
+            raise LeaseLost(f"stream {self._stream!r} has been deleted")
+        free = policy.lanes - len(self.in_hand.running) if may_begin and not policy.is_paused else 0
+        self._has_more = False
+        self._due = self._choose_tasks(policy, free) if free > 0 and not self.in_hand.ends else []
+        if self.in_hand.ends or self._due:
+            send = partial(self._send, policy, free)
+            begun = store(self._connection, self.in_hand.ends, lambda ends: self._guarded(partial(send, ends)))
+            self.in_hand.forget(self.in_hand.ends)
+            self.in_hand.run(begun, policy.lanes)
+            self._active_at = now
+        return self._next_run(now)
+
+    def renew_if_due(self) -> None:
+        """Renew the term if it is due; it cannot be renewed while a transaction with its guard is open.
+
+        That transaction may have waited for a locked task for longer than a term.
+
+        Raises:
+            LeaseLost: this process has lost the lead.
+        """
+        if self._term._trust.due_at <= monotonic():
+            with contextlib.suppress(DatabaseUnavailable), statement_timeout(RENEW_TIMEOUT):
+                self._term.renew()
+
+    def _read_policy(self, now: float) -> None:
+        if now - self._policy_at < POLICY_MAX_AGE:
+            return
+        read = partial(attempts.read_policy, self._using, self._stream)
+        policy, self._policy_at = retrying(self._connection, read), now
+        # Invalid settings, written past validation, must not interrupt running tasks: the former ones stay in effect.
+        if policy is None or self._policy is None or not Stream(**asdict(policy)).wrong_settings():
+            self._policy = policy
+        self._waits.clear()  # an operator may have retried the blocked task
+
+    def _choose_tasks(self, policy: Policy, free: int) -> list[TaskSnapshot]:
+        """Return the tasks that may begin now, and remember the lanes that have to wait."""
+        by_lane, now = policy.lanes > 1, monotonic()
+        most = TASKS_PER_LANE * policy.lanes if by_lane else 1
+        waiting = {lane for lane, until in self._waits.items() if until > now}
+        without = waiting | {task.lane for task in self.in_hand.running} if by_lane else set()
+        read = partial(attempts.first_tasks, self._using, self._stream, without, most)
+        heads = retrying(self._connection, read)
+        in_hand = {task.pk: task.crashes for task in self.in_hand.running}
+        begin, waits, without_handler = choose(
+            heads,
+            in_hand,
+            by_lane=by_lane,
+            free=free,
+            max_crashes=policy.max_crashes,
+            known=handlers.task_registry.known,
+        )
+        self._report_unknown(without_handler)
+        self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
+        self._has_more = bool(waits) and len(heads) == most > 1
+        return begin
+
+    def _report_unknown(self, heads: list[TaskSnapshot]) -> None:
+        """Store in the first task of each type that this process has no handler for it."""
+        for kind, head in {head.type: head for head in reversed(heads)}.items():
+            if head.pk in self._reported:
+                continue
+            self._reported.add(head.pk)
+            why = sentence_for("no_handler", name=kind)
+            logger.warning("stream %s: task %s is skipped: %s", self._stream, head.key, why)
+            retrying(self._connection, partial(attempts.write_outcome, self._using, head, why))
+
+    def _send(self, policy: Policy, free: int, ends: Mapping[RunningTask, Result]) -> list[RunningTask]:
+        """Store results and begin tasks, in one transaction."""
+        self._end(policy, ends)
+        # A transaction that is sent again has to read them again.
+        heads, self._due = self._due, []
+        if free <= 0:
+            return []
+        return self._begin(policy, heads or self._choose_tasks(policy, free))
+
+    def _begin(self, policy: Policy, heads: list[TaskSnapshot]) -> list[RunningTask]:
+        may_run = []
+        for head in heads:
+            state = after_crash(policy, head.crashes) if head.crashes else None
+            if state is None:
+                may_run.append(head)
+            else:
+                end = End(state, sentence_for("process_crashed", count=head.crashes))
+                if attempts.end(self._using, [(head.pk, head.fence)], end):
+                    self._record_failure(head, end)
+        if not may_run:
+            return []
+        begun = attempts.begin(self._using, may_run, self._term.fence, self._term.holder)
+        if policy.lanes > 1:
+            begun = attempts.with_params(self._using, begun)
+        return [RunningTask(self._stream, head, self._term, handlers.find(head.type)) for head in begun]
+
+    def _end(self, policy: Policy, ends: Mapping[RunningTask, Result]) -> None:
+        by_end: dict[End, list[RunningTask]] = {}
+        for task, result in ends.items():
+            end, mine = end_of(policy, result, task.failures, task.crashes), [(task.pk, task.fence)]
+            if result.error is None:
+                by_end.setdefault(end, []).append(task)
+            elif attempts.end(self._using, mine, end):
+                logger.warning("task %s: %s after attempt %d: %s", task, end.state, task.attempt, end.outcome)
+                if end.state is not Task.State.READY:
+                    self._record_failure(task, end)
+        for end, tasks in by_end.items():
+            attempts.end(self._using, [(task.pk, task.fence) for task in tasks], end)
+
+    def _record_failure(self, task: TaskSnapshot | RunningTask, end: End) -> None:
+        assert end.state is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
+        what, reason = EventKind(end.state.value), event_reason(f"{self._stream}/{task.key}", end.outcome)
+        emit(RowEvent(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
+
+    def _guarded(self, send: Callable[[], Answer]) -> Answer:
+        """Run ``send`` in a transaction that commits only while this process leads; it may be called again."""
+
+        def once() -> Answer:
+            with transaction.atomic(using=self._using), self._term.guard():
+                return send()
+
+        return retrying(self._connection, once)
+
+    def _next_run(self, now: float) -> float:
+        idle = now - self._active_at
+        pause = 0.0 if self._has_more else min(MAX_PAUSE, max(MIN_PAUSE, idle * IDLE_SHARE))
+        return min([now + pause, *(until for until in self._waits.values() if until > now)])

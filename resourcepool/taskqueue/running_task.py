@@ -178,7 +178,6 @@ class RunningTask(Attempt):
 
 
 def failure_result(error: BaseException) -> Result:
-    """Return the result of an attempt that ended with this error."""
     return Result(
         "",
         _line(f"{type(error).__name__}: {error}"),
@@ -209,7 +208,6 @@ def refresh_sessions() -> None:
 
 
 def close_sessions() -> None:
-    """Close all sessions of this thread."""
     for connection in connections.all(initialized_only=True):
         dialect.close_quietly(connection)
 

@@ -14,8 +14,13 @@ from django.db import DatabaseError, InterfaceError, connections
 
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
-from resourcepool.db.background import log_errors, own_connections
-from resourcepool.db.background_thread import PAUSE_AFTER_FAILURE, WAITERS, BackgroundThread
+from resourcepool.db.background import (
+    PAUSE_AFTER_FAILURE,
+    WAITERS,
+    BackgroundThread,
+    log_errors,
+    own_connections,
+)
 from resourcepool.db.sync_async import never
 from resourcepool.db.timeouts import STATEMENT_TIMEOUT, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError

@@ -66,13 +66,6 @@ def test_a_revoked_lease_needs_no_acknowledgement(rows: list[Proxy]) -> None:
     assert leaks() == []
 
 
-@pytest.mark.parametrize("role", ["viewer", "administrator", "blind operator"])
-def test_acknowledging_needs_the_operate_permission(rows: list[Proxy], role: str) -> None:
-    answer = sign_in(role).post(url(rows[0], "acknowledge"), {"reason": "x", "confirmed": "yes"})
-    assert answer.status_code == 403
-    assert event_kinds(rows[0]) == ["leaked"]
-
-
 def test_the_dashboard_links_to_the_reports_of_the_pool(rows: list[Proxy]) -> None:
     client: Client = sign_in("superuser")
     page = text(client.get("/admin/resourcepool/dashboard/"))

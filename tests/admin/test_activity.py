@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
-from django.utils import timezone, translation
+from django.utils import timezone
 
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.models import Dispenser, DispenserTask, Event, Stream, Task, Timer, Topic
@@ -82,13 +82,6 @@ def test_the_list_says_elected_and_resigned_and_links_the_pages(admin_client: Cl
     page = admin_client.get(EVENTS).content.decode()
     for address in (f"task/{task.pk}/", "stream/oracle/", "election/reports/"):
         assert f"{ADMIN}{address}change/" in page
-
-
-def test_election_events_are_labelled_in_both_languages(admin_client: Client, task: Task) -> None:
-    answer = admin_client.get(EVENTS, headers={"accept-language": "zh-hans"})
-    assert "当选" in answer.content.decode(), answer.content.decode()
-    with translation.override("zh-hans"):
-        assert all(str(what.label) != str(what.value) for what in EventKind)
 
 
 def test_each_page_shows_the_activity_of_its_row(admin_client: Client, task: Task) -> None:

@@ -97,23 +97,9 @@ def test_it_takes_the_permission_to_view_them(
     assert title in text(client, there)
 
 
-REMOVE = f"{BARRIERS}import done_230/operate/remove/"
-
-
 @pytest.mark.usefixtures("places")
 def test_nothing_but_a_barrier_is_removed(admin_client: Client) -> None:
     permits("barrier", "other", ["", A])
     for key in ("other_231", "orders_230", "import done"):
         assert admin_client.get(f"{BARRIERS}{key}/operate/remove/").status_code == 404
     assert admin_client.get(f"{CONDITIONS}orders_230/operate/remove/", follow=True).status_code == 404
-
-
-@pytest.mark.usefixtures("places")
-def test_removing_takes_a_permission(client: Client, django_user_model: Any) -> None:
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_barrier"))
-    client.force_login(user)
-    assert "operate-remove" not in text(client, f"{BARRIERS}import done/change/")
-    assert client.post(REMOVE, {"confirmed": "yes", "reason": "x"}).status_code == 403
-    user.user_permissions.add(Permission.objects.get(codename="operate_barrier"))
-    assert "operate-remove" in text(client, f"{BARRIERS}import done/change/")

@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from resourcepool.models import Bucket, Dispenser, DispenserTask
-from tests.admin.test_streams import operate, page
+from tests.admin.test_streams import page
 from tests.app.rows import change
-from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, states, tasks
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks
 
 pytestmark = pytest.mark.django_db
 
@@ -113,23 +113,3 @@ def test_a_list_of_tasks_takes_as_many_statements_as_one_of_one_task(
         page(admin_client, "dispensertask", "changelist")
     with django_assert_max_num_queries(7):
         page(admin_client, "bucket", "changelist")
-
-
-def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, reviews: Dispenser) -> None:
-    from django.contrib.auth.models import Permission
-
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    may = ["view_dispenser", "view_bucket", "view_dispensertask"]
-    user.user_permissions.set(Permission.objects.filter(codename__in=may))
-    client.force_login(user)
-    assert "reviews" in page(client, "dispenser", "changelist")
-    before = states()
-    operate(client, "dispenser", "pause", ["reviews"])
-    operate(client, "bucket", "revoke", list(Bucket.objects.values_list("pk", flat=True)))
-    operate(
-        client, "dispensertask", "discard", list(DispenserTask.objects.values_list("pk", flat=True)), reason="x"
-    )
-    assert not Dispenser.objects.get().is_paused
-    assert states() == before
-    address = reverse("admin:resourcepool_bucket_operate", args=[Bucket.objects.all()[0].pk, "revoke"])
-    assert client.post(address, {"confirmed": "yes"}).status_code == 403

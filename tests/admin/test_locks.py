@@ -118,20 +118,6 @@ class TestSeeing:
 
 
 @pytest.mark.usefixtures("crowd")
-class TestFreeing:
-    @pytest.mark.parametrize("model", LISTS)
-    def test_who_may_only_look_may_free_nothing(
-        self, client: Client, django_user_model: Any, model: str
-    ) -> None:
-        viewer(client, django_user_model, f"view_{model}")
-        key = "busy" if model == "lock" else "busy_230" if model.startswith("s") else "catalogue_230"
-        address = reverse(f"admin:resourcepool_{model}_operate", args=[key, "revoke"])
-        assert client.post(address, {"confirmed": "1", "reason": "x"}).status_code == 403
-        assert "operate/revoke" not in page(client, f"{model}_change", key)
-        assert LockRow.objects.get(pk="busy").holder == A
-
-
-@pytest.mark.usefixtures("crowd")
 class TestFreeingHolders:
     ADDRESS = "/admin/resourcepool/lock/busy/operate/revoke-holder/"
     ANSWERS: ClassVar = {"confirmed": "1", "reason": "gone"}

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Event, Proxy, Stream, Task, Ticket
+from resourcepool.models import Event, Proxy, Stream, Task, Ticket, Timer, Topic
 from resourcepool.signals import EventKind
 from tests.committed import *  # noqa: F403 (fixtures)
 
@@ -20,7 +20,7 @@ HELD = {"busy_before": DbLater(600), "fence": 7}
 
 def fill(count: int) -> None:
     """Have as many proxies, locks and tasks, half of them held, and as many events and waiters for each."""
-    for model in (Event, Ticket, Task, LockRow, Proxy):
+    for model in (Event, Ticket, Task, Timer, LockRow, Proxy):
         model.objects.all()._raw_delete("default")
     holders = [{"holder": f"web-{n}/7/main/{n}", **HELD} if n % 2 else {} for n in range(count)]
     Proxy.objects.bulk_create(
@@ -31,6 +31,10 @@ def fill(count: int) -> None:
     Task.objects.bulk_create(
         Task(stream=stream, key=f"key-{n}", type="t", state="blocked" if n < 2 else "ready")
         for n in range(count)
+    )
+    topic, later = Topic.objects.get_or_create(name="t")[0], DbLater(60)
+    Timer.objects.bulk_create(
+        Timer(topic=topic, name=str(n), due_at=later, busy_before=later) for n in range(count)
     )
     for pool, name in (("resourcepool.proxy", "{}"), ("resourcepool.lock", "lock-{}")):
         kinds = (EventKind.ACQUIRED, EventKind.REVOKED, EventKind.LOST)
@@ -60,7 +64,7 @@ ADDRESSES = (
     *("proxy/3/change/", "proxy/3/activity/", "proxy/3/operate/revoke/"),
     *("event/", "event/?past=hour", "event/?who=ann", "event/?q=3", "event/?q=nobody"),
     *("lock/", "lock/?status=held", "lock/lock-3/change/", "ticket/"),
-    *("stream/", "stream/oracle/change/", "task/", "task/?q=key-3"),
+    *("stream/", "stream/oracle/change/", "task/", "task/?q=key-3", "timer/", "topic/"),
 )
 
 

@@ -151,19 +151,6 @@ def test_a_stream_without_tasks_is_deleted(admin_client: Client) -> None:
     assert not Stream.objects.exists()
 
 
-def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, oracle: Stream) -> None:
-    from django.contrib.auth.models import Permission
-
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=["view_stream", "view_task"]))
-    client.force_login(user)
-    assert "oracle" in page(client, "stream", "changelist")
-    operate(client, "stream", "pause", ["oracle"])
-    operate(client, "task", "discard", list(Task.objects.values_list("pk", flat=True)), reason="x")
-    assert not Stream.objects.get().is_paused
-    assert not Task.objects.filter(state="discarded").exists()
-
-
 def test_every_stream_is_on_some_page_of_the_list_and_a_page_costs_as_much_as_another(
     admin_client: Client, django_assert_max_num_queries: Any
 ) -> None:

@@ -4,13 +4,12 @@ import datetime
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from resourcepool.models import Timer, TimerNode, Topic
-from tests.admin.test_streams import operate, page
+from tests.admin.test_streams import page
 from tests.app.rows import expire, granted
 
 pytestmark = pytest.mark.django_db
@@ -166,31 +165,6 @@ def test_nodes_are_shown_with_what_they_are_and_whether_they_live(admin_client: 
         assert text in shown
     expire(row)
     assert "lost contact" in page(admin_client, "timernode", "change", row.pk)
-
-
-def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, topic: Topic) -> None:
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=["view_topic", "view_timer"]))
-    client.force_login(user)
-    pks = list(Timer.objects.values_list("pk", flat=True))
-    assert TOPIC in page(client, "topic", "changelist")
-    operate(client, "topic", "pause", [TOPIC])
-    for action in ("fire", "cancel", "retry", "discard"):
-        operate(client, "timer", action, pks, reason="x")
-    assert not Topic.objects.get().is_paused
-    assert dict(Timer.objects.values_list("name", "state")) == {"a": "pending", "b": "pending", "c": "dead"}
-    assert client.get(reverse("admin:resourcepool_timernode_changelist")).status_code == 403
-
-
-def test_a_page_of_timers_takes_as_many_queries_however_many_there_are(
-    admin_client: Client, topic: Topic, django_assert_max_num_queries: Any
-) -> None:
-    for number in range(30):
-        timer(f"timer {number}")
-        Topic.objects.create(name=f"topic {number}")
-    for model in ("timer", "topic"):
-        with django_assert_max_num_queries(11):
-            page(admin_client, model, "changelist")
 
 
 @pytest.mark.parametrize(

@@ -80,12 +80,6 @@ class Queue:
         names = {child.pid: name for name, child in self.children.items()}
         return [names[event.pid] for event in self.acquired()]
 
-    def served_by_row(self) -> list[list[str]]:
-        """Return the names of the holders of each row, in their order."""
-        names = {child.pid: name for name, child in self.children.items()}
-        grants = sorted(self.acquired(), key=lambda event: event.fence)
-        return [[names[one.pid] for one in grants if one.pk == pk] for pk in {one.pk for one in grants}]
-
     def acquired(self) -> list[Event]:
         return [event for event in self.events() if event.what == "acquired"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from resourcepool.dashboard.containers import describe, resource_squares
 from resourcepool.resources.state import State
-from resourcepool.status.resources.grid import Cell
+from resourcepool.status.resources.activity import Cell
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.dashboard import queues
 from resourcepool.dashboard.links import Links
-from resourcepool.dashboard.queues import QueueCellDescriber, rows, smallest_that_fit, state_of
+from resourcepool.dashboard.queues import describe, rows, smallest_that_fit, state_of
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Event, Move, Proxy, Queue, QueueGroup, Server
 from resourcepool.queues import administration
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
-from resourcepool.status.queues.queues import QueueCell
+from resourcepool.status.queues.queues import QueueStatus
 from tests.admin.queues.scene import queue_group, server
 from tests.app.rows import new
 from tests.dashboard.test_views import LIVE, PAGE, client_with, text_of
@@ -52,47 +52,34 @@ def of(*servers: ServerStatus, **more: Any) -> QueueGroupStatus:
     return QueueGroupStatus(assigned=None, assigned_by="", servers=servers, **{**usual, **spans, **more})
 
 
-def place(**more: Any) -> QueueCell:
-    usual = {
-        "pk": 7,
-        "queue_id": "q",
-        "owner": 1,
-        "requester": None,
-        "owned_for": 720.0,
-        "requested_for": None,
-        "pin": "",
-    }
-    return QueueCell(**{**usual, "is_retiring": False, **more})
+def place(**more: Any) -> QueueStatus:
+    server = {"owner": "A #1", "owner_pk": 1, "is_owned": True, "requester": "", "requester_pk": None}
+    spans = {"asked_for": None, "since": 720.0, "is_retiring": False}
+    about = {"pk": 7, "queue_id": "q", "parameter": "", "fence": 1, "pin": "", "labels": {}}
+    return QueueStatus(**{**server, **spans, **about, **more})
 
 
 SAID = [
     (place(), "leased", "q: owned by A #1, for 12 min"),
     (
-        place(requester=2, requested_for=3.0),
+        place(requester="B #2", asked_for=3.0),
         "draining",
         "q: owned by A #1, for 12 min, requested by B #2, for 3 s",
     ),
     (
-        place(requester=9, requested_for=3.0),
-        "draining",
-        "q: owned by A #1, for 12 min, requested by ?, for 3 s",
-    ),
-    (
-        place(is_retiring=True, requested_for=3.0),
+        place(is_retiring=True, asked_for=3.0),
         "retired",
         "q: owned by A #1, for 12 min, to be removed, for 3 s",
     ),
-    (place(owner=3), "quarantined", "q: owned by C #3 (presumed dead), for 12 min"),
-    (place(owner=None), "quarantined", "q: unowned"),
-    (place(owner=99), "quarantined", "q: unowned, for 12 min"),
+    (place(owner="C #3", is_owned=False), "quarantined", "q: owned by C #3 (presumed dead), for 12 min"),
+    (place(owner="", is_owned=False), "quarantined", "q: unowned"),
     (place(pin="B"), "leased", "q: owned by A #1, for 12 min, pinned to B"),
 ]
 
 
 @pytest.mark.parametrize(("where", "css", "said"), SAID)
-def test_a_square_says_where_its_queue_is(where: QueueCell, css: str, said: str) -> None:
-    describer = QueueCellDescriber(of(status(), status(2, name="B"), status(3, -5.0, name="C")))
-    assert describer.describe(where) == (css, said, 7)
+def test_a_square_says_where_its_queue_is(where: QueueStatus, css: str, said: str) -> None:
+    assert describe(where) == (css, said, 7)
 
 
 @pytest.mark.parametrize(
@@ -126,18 +113,15 @@ def test_what_nobody_has_comes_first_then_the_dead() -> None:
 
 
 def test_queues_of_a_server_that_is_gone_are_without_owner() -> None:
-    found = rows(of(status(queues=1), unowned=1), [place(owner=99), place()], NOWHERE, "x")
+    found = rows(of(status(queues=1), unowned=1), [place(owner_pk=99), place()], NOWHERE, "x")
     assert [row.squares.count("rp-cell") for row in found] == [1, 1]
     assert "owned by" in found[1].squares
 
 
 def test_squares_are_for_as_many_queue_groups_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "MAX_SQUARES", 10)
-    assert smallest_that_fit([of(pk=1, queues=9), of(pk=2, queues=3), of(pk=3, queues=7), of(pk=4)]) == [
-        4,
-        2,
-        3,
-    ]
+    groups = [of(pk=1, queues=9), of(pk=2, queues=3), of(pk=3, queues=7), of(pk=4)]
+    assert [group.pk for group in smallest_that_fit(groups)] == [4, 2, 3]
 
 
 def test_servers_beyond_a_hundred_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

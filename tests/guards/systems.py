@@ -68,7 +68,7 @@ SYSTEMS = (
     ),
     Mutation(
         "streams: the leader's guard",
-        "taskqueue/stream_worker.py",
+        "taskqueue/consumer.py",
         ", self._term.guard():",
         ":",
         ("tests/taskqueue/test_stream_worker.py",),
@@ -144,21 +144,21 @@ SYSTEMS = (
     ),
     Mutation(
         "conditions: a notification is used up",
-        "locks/conditions/notifications.py",
+        "locks/notifications.py",
         "lease.is_consumed = True",
         "lease.is_consumed = False",
         CONDITIONS,
     ),
     Mutation(
         "conditions: what was notified is not waiting any more",
-        "locks/conditions/notifications.py",
+        "locks/notifications.py",
         "            is_waiting=False,\n",
         "",
         CONDITIONS,
     ),
     Mutation(
         "channels: the number is taken in the message's transaction",
-        "locks/channels/publication.py",
+        "locks/channels/channel.py",
         "        with transaction.atomic(using=self._using):\n            number = self._next_number(connection)\n",
         "        number = self._next_number(connection)\n        with transaction.atomic(using=self._using):\n",
         ("tests/locks/channels/test_publishing.py",),

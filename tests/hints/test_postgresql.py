@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.db.inspection.base import rows
+from resourcepool.db.inspection import rows
 from resourcepool.hints.choice import Choice, configured
 from resourcepool.hints.postgresql import MAX_WAKEUPS_PER_SECOND
 from tests.hints.conftest import choose

@@ -7,9 +7,8 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
-from resourcepool.locks import Barrier, Condition, Lock
-from resourcepool.locks.conditions import barrier as barriers
-from resourcepool.locks.operator_actions import remove_barriers, revoke
+from resourcepool.locks import Barrier, Condition, Lock, barrier as barriers
+from resourcepool.locks.bulk_release import remove_barriers, revoke
 from resourcepool.models import Barrier as BarrierRow, ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import busy_for

@@ -12,8 +12,8 @@ from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
+from resourcepool.locks.bulk_release import revoke, revoke_holders
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.locks.operator_actions import revoke, revoke_holders
 from resourcepool.models import Event, RWLockPermit, SemaphorePermit, Ticket
 from tests.app.rows import change, columns, steal
 from tests.eventually import InBackground, eventually

@@ -10,8 +10,8 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable, LeaseLost, NotHeld
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Hold, Lock, release_all
-from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.notifications import NotificationLease
 from resourcepool.models import Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import expire, steal

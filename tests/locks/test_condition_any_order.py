@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from resourcepool.db.dialect import MicrosUntil
-from resourcepool.locks import Condition, Lock
-from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import consume
+from resourcepool.locks import Condition, Lock, notifications
+from resourcepool.locks.notifications import consume
 from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from resourcepool.waiting.poll import Poller

@@ -10,9 +10,8 @@ from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.inspection import inspector
 from resourcepool.leases.free_rows import read_free_rows
 from resourcepool.leases.terms import Grant
-from resourcepool.locks import Condition, Lock
-from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import NotificationLease
+from resourcepool.locks import Condition, Lock, notifications
+from resourcepool.locks.notifications import NotificationLease
 from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.safety.doctor import capture_statement
 from tests.committed import Statement

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from resourcepool.contrib.cache_lock import cache_lock
 from resourcepool.elections import Election
 from resourcepool.locks import Channel, Lock, Semaphore
 from resourcepool.models import Proxy
@@ -21,7 +20,6 @@ HELD: dict[str, Callable[[], Any]] = {
     "term": lambda: Election("report").campaign(),
     "subscriber": lambda: Channel("news").subscribe(),
     "lock": lambda: Lock("report"),
-    "cache_lock": lambda: cache_lock("report"),
 }
 
 

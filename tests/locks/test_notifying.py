@@ -64,7 +64,7 @@ class TestNotifying:
         assert thread.result() is True
 
     def test_more_are_notified_than_fit_into_one_statement(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("resourcepool.locks.conditions.notifications.BATCH", 2)
+        monkeypatch.setattr("resourcepool.locks.notifications.BATCH", 2)
         monkeypatch.setattr(tickets, "MAX_TICKETS", 3)
         threads = waiting(5)
         with condition():
@@ -94,7 +94,7 @@ class TestNotifying:
 
     @pytest.mark.only("mysql", "postgresql")
     def test_a_lost_reply_to_it_is_settled(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from resourcepool.locks.conditions import notifications
+        from resourcepool.locks import notifications
 
         threads = waiting(2)
         give, lost = notifications._NotifyTransaction.send, []

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from resourcepool.exceptions import BadOption, RowLocked
 from resourcepool.locks import Semaphore
-from resourcepool.locks.operator_actions import resize_names
+from resourcepool.locks.bulk_release import resize_names
 from resourcepool.models import SemaphorePermit
 from tests.eventually import InBackground, eventually
 from tests.locking import locked, wait_for_a_second_only

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from resourcepool.exceptions import LeaseLost
-from resourcepool.locks import Hold, RWLock, operator_actions
+from resourcepool.locks import Hold, RWLock, bulk_release
 from resourcepool.locks.bulk_release import revoke_rows
 from resourcepool.models import RWLockPermit, Ticket
 from tests.eventually import InBackground, eventually
@@ -63,7 +63,7 @@ def test_a_reader_whose_permits_are_all_taken_away_does_not_write_while_it_waits
     def revoke_all() -> None:
         eventually(Ticket.objects.waiting().exists)
         eventually(lambda: not can_read())
-        operator_actions.revoke(permits(), "broken")
+        bulk_release.revoke(permits(), "broken")
 
     takes = InBackground(revoke_all)
     with pytest.raises(LeaseLost):

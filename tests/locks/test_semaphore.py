@@ -11,14 +11,13 @@ from resourcepool.db.sync_async import run_sync
 from resourcepool.exceptions import (
     AcquireTimeout,
     BadOption,
-    ClaimInTransaction,
     LeaseLost,
     LeaseReleased,
     NotHeld,
 )
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit
-from tests.app.rows import expire, steal
+from tests.app.rows import steal
 from tests.eventually import InBackground, eventually
 from tests.locks.seats import held, in_line, permit
 
@@ -65,35 +64,6 @@ class TestHolding:
         assert not hold.is_held
         assert later.is_held
 
-    def test_what_acquire_returns_is_released_at_the_end_of_its_block(self) -> None:
-        seats = Semaphore("seats", 3)
-        with held(seats, 2):
-            assert seats.available() == 1
-        assert seats.available() == 3
-
-    def test_a_function_runs_under_it(self) -> None:
-        seats = Semaphore("seats", 1)
-
-        @seats
-        def work(number: int) -> int:
-            assert seats.available() == 0
-            return number + 1
-
-        assert work(1) == 2
-        assert seats.available() == 1
-
-    def test_names_are_told_apart(self) -> None:
-        held(Semaphore("a"))
-        assert Semaphore("A").acquire(blocking=False) is not None
-        assert Semaphore("a#0").acquire(blocking=False) is not None
-
-    def test_the_fence_goes_up_with_every_holder(self) -> None:
-        fences = []
-        for _ in range(3):
-            with Semaphore("seats") as hold:
-                fences.append(hold.fence)
-        assert fences == sorted(set(fences))
-
     def test_it_says_who_holds_how_many(self) -> None:
         seats = Semaphore("seats", 5)
         assert seats.holders() == []
@@ -135,20 +105,8 @@ class TestHolding:
         assert hold.lost.is_set()
         assert not hold.is_held
 
-    def test_it_is_not_taken_in_an_open_transaction(self) -> None:
-        with transaction.atomic(), pytest.raises(ClaimInTransaction):
-            Semaphore("seats").acquire()
-
 
 class TestWaiting:
-    def test_the_first_in_line_has_it_at_once(self) -> None:
-        seats = Semaphore("seats", 1)
-        hold = held(seats)
-        waits = InBackground(seats.acquire)
-        in_line()
-        hold.release()
-        assert waits.result()
-
     def test_who_wants_several_is_not_passed_for_ever(self) -> None:
         seats = Semaphore("seats", 2)
         one, two = held(seats), held(seats)
@@ -162,14 +120,6 @@ class TestWaiting:
         assert len(hold.leases) == 2
         hold.release()
         assert single.result()
-
-    def test_they_come_free_when_their_holder_has_died(self) -> None:
-        SemaphorePermit.objects.create(key="seats#0", name="seats")
-        steal(permit())
-        waits = InBackground(Semaphore("seats").acquire)
-        in_line()
-        expire(permit())
-        assert waits.result()
 
     def test_a_timeout_says_how_many_there_are(self) -> None:
         seats = Semaphore("seats", 3, timeout=0.05)
@@ -185,23 +135,6 @@ class TestWaiting:
         assert seats.acquire(timeout=0.1, n=3) is None
         hold.release()
         eventually(lambda: seats.available() == 3)
-
-    def test_who_does_not_wait_is_served_after_those_who_do(self) -> None:
-        SemaphorePermit.objects.create(key="seats#0", name="seats")
-        steal(permit())
-        waits = InBackground(Semaphore("seats").acquire)
-        in_line()
-        expire(permit())
-        assert Semaphore("seats").acquire(blocking=False) is None
-        assert waits.result() is not None
-
-    def test_rows_that_were_swept_while_somebody_waits_are_made_again(self) -> None:
-        seats = Semaphore("seats", 2)
-        held(seats, 2)
-        waits = InBackground(Semaphore("seats", 2).acquire)
-        in_line()
-        SemaphorePermit.objects.all().delete()
-        assert waits.result()
 
 
 class TestAsyncio:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
-from resourcepool.contrib.cache_lock import cache_lock
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore
@@ -32,7 +31,6 @@ WAITS: dict[str, Callable[[Any], Any]] = {
     "reader": lambda timeout: RWLock("a").read().acquire(timeout=timeout),
     "barrier": lambda timeout: Barrier("a").wait(timeout),
     "subscribe": lambda timeout: Channel("a").subscribe(timeout=timeout),
-    "cache_lock": lambda timeout: cache_lock("a", blocking_timeout=timeout),
 }
 
 
@@ -94,20 +92,13 @@ def test_asyncio_may_ask_the_database_in_the_predicate() -> None:
     assert asyncio.run(main()) == (False, True, 7)
 
 
-@pytest.mark.parametrize("version", [True, b"1", ["1"], 1.5])
-def test_a_version_is_a_number_or_a_text(version: Any) -> None:
-    with pytest.raises(BadOption, match="version="):
-        cache_lock("report", version)
-
-
 def test_each_thing_shows_its_name() -> None:
     channel = Channel("config")
-    shown = (channel, channel.subscribe(), channel.subscribe("indexer"), cache_lock("report", 2))
+    shown = (channel, channel.subscribe(), channel.subscribe("indexer"))
     assert [repr(one) for one in shown] == [
         "<Channel 'config'>",
         "<Subscriber of 'config'>",
         "<Subscriber of 'config' as 'indexer'>",
-        "<cache_lock 'report:2'>",
     ]
 
 

@@ -53,28 +53,35 @@ def outcome(case: str) -> list[str]:
     everything()
     surface = case.partition(" ")[0]
     said = {"admin": _by_admin, "page": _by_admin, "manage": _by_command, "rest": _by_rest}[surface](case)
-    return [_without_variable_parts(line) for line in [*said, *_log(), *_events(), *_planners()]]
+    return [_without_variable_parts(line) for line in [*said, *traces()]]
 
 
-def _by_admin(case: str) -> list[str]:
+def traces() -> list[str]:
+    """Return what operations have left in Django's log, in the history and in the queue groups."""
+    return [*_log(), *_events(), *_planners()]
+
+
+def post(client: Client, case: str) -> Any:
+    """Send what a case with ``admin`` or ``page`` says."""
     words, _, answers = case.partition(" | ")
     surface, model, operation, *keys = words.split()
-    client, name = Client(), f"admin:resourcepool_{model}"
-    client.force_login(User.objects.create_superuser("ann"))
+    name = f"admin:resourcepool_{model}"
     form = {"confirmed": "yes", **json.loads(answers or "{}")}
     if surface == "admin":
         address = reverse(f"{name}_changelist")
         form |= {"action": operation, "_selected_action": keys, "select_across": "0"}
     else:
         address = reverse(f"{name}_operate", args=[*keys, operation])
-    response: Any = client.post(address, form, follow=True)
-    form_errors = response.context.get("form")
-    errors = (
-        [f"error {name}: {text}" for name, texts in form_errors.errors.items() for text in texts]
-        if form_errors
-        else []
-    )
-    return [f"{message.level_tag}: {message}" for message in response.context["messages"]] + errors
+    return client.post(address, form, follow=True)
+
+
+def _by_admin(case: str) -> list[str]:
+    client = Client()
+    client.force_login(User.objects.create_superuser("ann"))
+    context = post(client, case).context
+    form = context.get("form")
+    errors = [f"error {name}: {text}" for name, texts in form.errors.items() for text in texts] if form else []
+    return [f"{message.level_tag}: {message}" for message in context["messages"]] + errors
 
 
 def _by_command(case: str) -> list[str]:

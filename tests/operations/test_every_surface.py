@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import Permission, User
+from django.test import Client
 
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.management.commands import (
@@ -30,7 +32,8 @@ from resourcepool.operations import OPERATIONS
 from tests.committed import transactional_db
 from tests.health_checks.conftest import scripted
 from tests.history.fixtures import history
-from tests.operations.surfaces import expected, outcome, record, users
+from tests.operations.scene import everything
+from tests.operations.surfaces import expected, outcome, post, record, traces, users
 
 __all__ = ["history", "scripted", "transactional_db", "users"]
 
@@ -52,6 +55,20 @@ def test_it_says_and_records_what_it_did(case: str) -> None:
     if os.environ.get("RECORD"):
         record(case, lines)
     assert lines == expected()[case]
+
+
+@pytest.mark.usefixtures("scripted", "users", "history")
+def test_who_may_only_look_does_none_of_them(client: Client) -> None:
+    everything()
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    client.force_login(viewer)
+    for case in expected():
+        if case.startswith("admin "):
+            post(client, case)
+        elif case.startswith("page "):
+            assert post(client, case).status_code == 403, case
+    assert traces() == []
 
 
 def test_every_operation_of_the_admin_is_tried() -> None:

@@ -4,18 +4,10 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Event, Proxy, Stream, Task
+from resourcepool.models import Proxy, Stream, Task
 from resourcepool.operations import OPERATIONS
 from tests.app.rows import columns, hold, new, several
-from tests.history.recorded import told
 from tests.rest.conftest import Caller
-
-ANSWERS = {"reason": "because", "duration": 60, "name": "Ann"}
-
-
-def answers(name: str) -> dict[str, Any]:
-    return {field.name: ANSWERS[field.name] for field in OPERATIONS[name].fields}
-
 
 OF_PROXIES = [name for name, one in OPERATIONS.items() if one.is_for(Proxy)]
 
@@ -35,27 +27,6 @@ def test_they_are_listed_with_what_they_ask_for(root: Caller) -> None:
     assert [*listed] == OF_PROXIES
     fields = {one["name"]: one["type"] for one in listed["quarantine"]["fields"]}
     assert fields == {"reason": "text", "duration": "seconds"}
-
-
-def test_it_is_done_to_those_that_are_meant(root: Caller) -> None:
-    eu, us, held = new(Proxy, tags="eu"), new(Proxy), new(Proxy)
-    lease = hold(held)
-    done = root.got("pools/proxy/operations/quarantine", 200, ids=[us.pk], **answers("quarantine"))
-    assert done == {"dry_run": False, "found": 1, "changed": 1}
-    root.got("pools/proxy/operations/reserve", 200, where={"tags": "eu"}, **answers("reserve"))
-    root.got("pools/proxy/operations/revoke", 200, all=True, reason="hangs")
-    assert [columns(row)["status"] for row in (us, eu)] == ["quarantined", "reserved"]
-    assert columns(held)["holder"] == ""
-    lease._release_quietly()
-
-
-def test_the_history_names_who_did_it(transactional_db: None, root: Caller, settings: Any) -> None:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    row = new(Proxy)
-    root.got("pools/proxy/operations/drain", 200, ids=[row.pk], reason="old")
-    assert told(row) == ["drained"]
-    assert Event.objects.get().actor == "root@127.0.0.1 (api)"
-    Event.objects.all()._raw_delete("default")
 
 
 WRONG = [

@@ -6,12 +6,11 @@ import pytest
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.elections.models import Election as ElectionRow, selector
-from resourcepool.exceptions import BadOption
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Subscription
 from resourcepool.status.alarm import AlarmKind
 from resourcepool.status.elections import ELECTIONS
-from resourcepool.status.locks.channels import CHANNELS, channel_alarms, channels
+from resourcepool.status.locks.channels import channel_alarms, channels
 from tests.app.rows import change, expire, granted, new
 from tests.waiting.threads import ticket
 
@@ -71,16 +70,6 @@ def test_who_lags_behind_and_what_was_lost_are_alarms() -> None:
     ]
     (one,) = channels("c")
     assert one.explanation == ("messages removed before b read them: 2; a has no reader; unread messages: 2")
-
-
-def test_one_that_is_not_there_is_named() -> None:
-    with pytest.raises(BadOption, match="a channel; there is none yet"):
-        channels("x")
-    channel()
-    with pytest.raises(BadOption, match="one of c"):
-        channels("x")
-    assert CHANNELS.get("x") is None
-    assert CHANNELS.get("two\nlines") is None
 
 
 # Who leads, and who could.

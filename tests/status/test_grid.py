@@ -8,9 +8,8 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
-from resourcepool.status.resources.activity import RecentEvents, recent_events
-from resourcepool.status.resources.grid import grid
-from tests.app.models import Device, Ghost
+from resourcepool.status.resources.activity import RecentEvents, cells_of, recent_events
+from tests.app.models import Device
 from tests.app.rows import change, hold, new, several
 
 
@@ -20,20 +19,10 @@ def _no_events() -> Iterator[None]:
     Event.objects.all().delete()
 
 
-def test_a_cell_for_each_resource_of_each_pool_in_the_order_of_their_keys() -> None:
+def test_a_cell_for_each_resource_in_the_order_of_their_keys() -> None:
     proxies, device = several(Proxy, 12), new(Device)
-    cells = grid([Proxy, Device])
-    assert [cell.pk for cell in cells["resourcepool.Proxy"]] == [str(proxy.pk) for proxy in proxies]
-    assert [cell.pk.replace("-", "") for cell in cells["testapp.Device"]] == [device.pk.hex]
-    assert [cell.name for cell in cells["resourcepool.Proxy"]] == [f"{proxy.host}:3128" for proxy in proxies]
-    assert [cell.name for cell in cells["testapp.Device"]] == [device.name]
-
-
-def test_a_pool_without_a_table_has_none_and_hides_no_other() -> None:
-    new(Proxy)
-    cells = grid([Proxy, Ghost])
-    assert len(cells["resourcepool.Proxy"]) == 1
-    assert cells["testapp.Ghost"] == []
+    assert [(cell.pk, cell.name) for cell in cells_of(Proxy)] == [(str(row.pk), str(row)) for row in proxies]
+    assert [(cell.pk, cell.name) for cell in cells_of(Device)] == [(str(device.pk), device.name)]
 
 
 def test_a_held_one_tells_by_whom_since_when_and_until_when() -> None:
@@ -46,7 +35,7 @@ def test_a_held_one_tells_by_whom_since_when_and_until_when() -> None:
         row=str(proxy.pk),
         fence=lease.fence,
     )
-    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    (cell,) = cells_of(Proxy)
     assert (cell.state, cell.note) == (State.LEASED, "me")
     assert 99 < (cell.held or 0) < 160
     assert 0 < (cell.ends or 0) <= 50
@@ -55,7 +44,7 @@ def test_a_held_one_tells_by_whom_since_when_and_until_when() -> None:
 def test_one_that_is_put_away_tells_why_and_until_when() -> None:
     proxy = new(Proxy)
     Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
-    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    (cell,) = cells_of(Proxy)
     assert (cell.state, cell.note, cell.held) == (State.QUARANTINED, "banned", None)
     assert 500 < (cell.ends or 0) <= 600
 
@@ -65,7 +54,7 @@ def test_one_that_is_quarantined_since_its_lease_tells_until_when() -> None:
     lease = hold(proxy)
     Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
     lease.release()
-    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    (cell,) = cells_of(Proxy)
     assert (cell.state, cell.note) == (State.QUARANTINED, "banned")
     assert 500 < (cell.ends or 0) <= 600
 
@@ -74,7 +63,7 @@ def test_one_whose_quarantine_is_over_gives_no_reason_any_more() -> None:
     proxy = new(Proxy)
     Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
     change(proxy, busy_before=DbLater(50), until=DbLater(-1))
-    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    (cell,) = cells_of(Proxy)
     assert (cell.state, cell.note) == (State.COOLING, "")
 
 

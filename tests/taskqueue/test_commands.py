@@ -53,25 +53,6 @@ def test_what_cannot_be_submitted_is_refused_with_a_sentence(words: tuple[str, .
     assert not Task.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("resourcepool_consume", "orcale"),
-        ("resourcepool_submit", "orcale", "note"),
-        ("resourcepool_streams", "show", "orcale"),
-        ("resourcepool_streams", "pause", "orcale"),
-    ],
-)
-def test_who_mistypes_a_stream_is_told_which_there_are_or_how_to_add_one(words: tuple[str, ...]) -> None:
-    out = StringIO()
-    with pytest.raises(CommandError, match="resourcepool_streams add"):
-        call_command(*words, stdout=out)
-    stream()
-    with pytest.raises(CommandError, match="stream='orcale' is not allowed: it must be one of oracle"):
-        call_command(*words, stdout=out)
-    assert out.getvalue() == ""
-
-
 @pytest.mark.parametrize("labels", [["eu"], ["zone=eu", "zone=us"], ["zone=eu", "zone=eu"], ["=eu"]])
 def test_labels_of_a_node_of_timers_are_keys_with_values_each_once(labels: list[str]) -> None:
     with pytest.raises(CommandError, match=r"label.* is not allowed"):
@@ -135,38 +116,6 @@ def test_a_stream_is_added_shown_paused_and_resumed() -> None:
     assert said("resourcepool_streams", "resume", "oracle") == "Stream oracle was resumed."
     (one,) = json.loads(said("resourcepool_streams", "show", "oracle", "--json"))["streams"]
     assert (one["name"], one["depth"], one["explanation"][:11]) == ("oracle", 1, "no consumer")
-
-
-def test_why_says_of_a_stream_why_nothing_runs() -> None:
-    stream()
-    submit("oracle", "note")
-    assert "oracle: no consumer is leading" in said("resourcepool_why", "oracle")
-    assert json.loads(said("resourcepool_why", "oracle", "--json"))["explanation"].startswith("no consumer")
-    with pytest.raises(
-        CommandError, match="stream, dispenser, topic, channel, election, queue group or lock named"
-    ):
-        said("resourcepool_why", "orcale")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("retry", "known"),
-        ("retry", "known", "a", "--state", "dead"),
-        ("add", "oracle", "--lanes", "0"),
-        ("add", "oracle", "--term-ttl", "nan"),
-        ("add", "known"),
-        ("add", "two\nlines"),
-        ("pause", "unknown"),
-        ("show", "unknown"),
-        ("discard", "unknown", "a", "--reason", "typo"),
-    ],
-)
-def test_what_cannot_be_done_to_streams_is_refused_and_nothing_is_changed(words: tuple[str, ...]) -> None:
-    stream("known")
-    with pytest.raises(CommandError):
-        said("resourcepool_streams", *words)
-    assert Stream.objects.count() == 1
 
 
 def consume(file: str, slow: str = "") -> None:

@@ -105,16 +105,6 @@ def test_a_failed_task_is_tried_again_and_the_tasks_after_it_wait() -> None:
     assert task("a").outcome == "ValueError: disk full"
 
 
-def test_a_paused_stream_begins_no_task() -> None:
-    stream(is_paused=True)
-    handler("note")(lambda _: None)
-    submit("oracle", "note", key="a")
-    with consuming():
-        eventually(lambda: Stream.objects.get().elected_term, WITHIN)
-        Stream.objects.update(is_paused=False)
-        finished(1)
-
-
 def test_tasks_of_different_lanes_run_side_by_side_and_those_of_one_in_order() -> None:
     stream(lanes=2)
     gate = Gate()
@@ -142,14 +132,6 @@ def test_tasks_of_many_lanes_get_their_own_parameters() -> None:
     with consuming():
         finished(12)
     assert got == {str(number): {"number": number} for number in range(12)}
-
-
-def test_a_finished_task_is_deleted_where_none_is_kept() -> None:
-    stream(done_kept=0)
-    handler("note")(lambda _: None)
-    submit("oracle", "note")
-    with consuming():
-        eventually(lambda: not Task.objects.exists(), WITHIN)
 
 
 def test_a_late_attempt_commits_nothing_behind_its_guard() -> None:
@@ -202,16 +184,6 @@ def test_the_tasks_of_a_leader_that_died_are_run_again_first() -> None:
         finished(2)
     assert ran == ["a2", "b1"]
     assert task("a").crashes == 1
-
-
-def test_a_task_that_kills_its_process_again_and_again_is_put_aside() -> None:
-    stream(max_crashes=2, on_failure="skip")
-    submit("oracle", "note", key="a")
-    Task.objects.filter(key="a").update(state="running", term=1, crashes=1)
-    with consuming():
-        finished(1)
-    assert states() == {"a": "dead"}
-    assert task("a").outcome == "its process crashed or froze while running it (crashes: 2)"
 
 
 def test_a_stream_that_does_not_exist_is_refused_by_name() -> None:

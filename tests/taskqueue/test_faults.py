@@ -8,7 +8,7 @@ import pytest
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, handler, submit
-from resourcepool.taskqueue.stream_worker import StreamWorker
+from resourcepool.taskqueue.consumer import StreamWorker
 from tests.app.rows import steal
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream
@@ -60,7 +60,7 @@ def test_a_process_that_cannot_reach_its_database_in_mid_task_ends_when_its_term
     def unreachable(*_: Any, **__: Any) -> Any:
         raise DatabaseUnavailable("no route to host")
 
-    monkeypatch.setattr("resourcepool.taskqueue.stream_worker.retrying", unreachable)
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.retrying", unreachable)
     monkeypatch.setattr("resourcepool.leases.keeper.renew_together", unreachable)
     try:
         assert "is lost" in dying.said()

@@ -16,8 +16,8 @@ from resourcepool.options import DAY
 from resourcepool.signals import EventKind
 from resourcepool.sweeps.sweep import prune, sweep
 from resourcepool.taskqueue import Consumer, NewTask, handler, submit, submit_many
+from resourcepool.taskqueue.consumer import StreamWorker
 from resourcepool.taskqueue.models import TaskQuerySet
-from resourcepool.taskqueue.stream_worker import StreamWorker
 from resourcepool.taskqueue.worker_loop import WorkerLoop
 from tests.app.rows import expire
 from tests.committed import Statement

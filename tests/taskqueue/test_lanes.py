@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import NewTask, handler, stream_worker, submit, submit_many
+from resourcepool.taskqueue import NewTask, consumer, handler, submit, submit_many
 from tests.app.rows import change
 from tests.eventually import eventually
 from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
 
 
 def test_very_many_blocked_lanes_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_worker, "MIN_PAUSE", stream_worker.POLICY_MAX_AGE + 0.1)  # as after a long rest
-    monkeypatch.setattr(stream_worker, "MAX_PAUSE", stream_worker.POLICY_MAX_AGE + 0.1)
+    monkeypatch.setattr(consumer, "MIN_PAUSE", consumer.POLICY_MAX_AGE + 0.1)  # as after a long rest
+    monkeypatch.setattr(consumer, "MAX_PAUSE", consumer.POLICY_MAX_AGE + 0.1)
     stream(lanes=2)
     submit_many("oracle", [NewTask("note", key=f"{n}", lane=f"lane {n}") for n in range(300)])
     Task.objects.update(state="blocked")

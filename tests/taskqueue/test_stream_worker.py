@@ -11,8 +11,8 @@ from resourcepool.elections import Election, Term
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import GivenBack, handler, submit
+from resourcepool.taskqueue.consumer import StreamWorker
 from resourcepool.taskqueue.running_task import RunningTask
-from resourcepool.taskqueue.stream_worker import StreamWorker
 from resourcepool.taskqueue.worker_loop import ProcessMustExit, WorkerLoop
 from tests.app.rows import steal
 from tests.committed import Statement

@@ -47,7 +47,7 @@ def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
 
 
 def test_a_leader_goes_on_with_the_settings_that_were_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.stream_worker.POLICY_MAX_AGE", 0)
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.POLICY_MAX_AGE", 0)
     worker = leads(lanes=2)
     run_once(worker)
     Stream.objects.update(on_failure="x", lanes=0)

@@ -1,18 +1,16 @@
 """Queue groups in the admin: their settings and status."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.db import router
-from django.db.models import Count, OuterRef, Subquery
-from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
 from resourcepool import options
 from resourcepool.admin.base import ModelForm
 from resourcepool.admin.columns import lines, link_to_list
+from resourcepool.admin.containers import ProtectedAdminMixin
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
@@ -51,7 +49,7 @@ class QueueGroupForm(ModelForm):
 
 
 @admin.register(QueueGroup)
-class QueueGroupAdmin(PerQueueGroupAdminMixin):
+class QueueGroupAdmin(ProtectedAdminMixin, PerQueueGroupAdminMixin):
     """Operators edit settings; the servers plan."""
 
     form = QueueGroupForm
@@ -82,11 +80,8 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
         names = super().changed_columns(form)
         return [*names, "is_assignment_due"] if "strategy" in names else names
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return Django's list for confirmation; a queue group that still has queues or servers is protected."""
-        if protected := _in_use([row.pk for row in objs]):
-            return [], {}, set(), protected
-        return super().get_deleted_objects(objs, request)
+    def protecting(self) -> dict[Any, str]:
+        return {Queue: "queue_group", Server: "queue_group"}
 
     def display_name(self, row: Any) -> str:
         return str(row)
@@ -114,20 +109,3 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
     @admin.display(description=_("last assigned"))
     def assigned(self, row: Any) -> str:
         return lines(format_datetime(row.assigned_at), row.assigned_by) if row.assigned_at else gettext("never")
-
-
-def _count(rows: Any) -> Any:
-    counted = rows.filter(queue_group=OuterRef("pk")).order_by().values("queue_group").annotate(n=Count("pk"))
-    return Coalesce(Subquery(counted.values("n")), 0)
-
-
-def _in_use(pks: Sequence[int]) -> list[str]:
-    """Return a sentence for each of these queue groups that still has queues or servers."""
-    text = gettext(
-        "%(name)s is not empty (queues: %(queues)d, servers: %(servers)d). Stop the"
-        " servers and remove the queues first."
-    )
-    rows = QueueGroup.objects.using(router.db_for_write(QueueGroup)).filter(pk__in=pks)
-    counted = rows.annotate(n_queues=_count(Queue.objects.all()), n_servers=_count(Server.objects.all()))
-    in_use = counted.exclude(n_queues=0, n_servers=0).values_list("name", "n_queues", "n_servers")
-    return [text % dict(zip(("name", "queues", "servers"), row, strict=True)) for row in in_use]

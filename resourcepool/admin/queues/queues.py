@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import lazy
 
@@ -40,6 +40,32 @@ def _queues_help() -> str:
     return text % {"length": MAX_QUEUE_ID, "most": MAX_QUEUES_AT_ONCE}
 
 
+class LabelsField(forms.JSONField):
+    """Labels as JSON; the value is a dict, {} if empty. Invalid input is shown again as it was typed."""
+
+    widget = forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"})
+    default_validators = [check_labels]
+
+    def __init__(self, **options: Any) -> None:
+        help_text = _('Only servers with all of these labels get them, e.g. {"zone": "eu"}.')
+        super().__init__(
+            **{"label": _("Labels"), "required": False, "initial": dict, "help_text": help_text, **options}
+        )
+
+    def to_python(self, value: Any) -> Any:
+        """Return the decoded JSON; raises ValidationError."""
+        try:
+            return super().to_python(value) or {}
+        except (ValueError, RecursionError):  # too many digits; too deeply nested: Django catches neither
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return data
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) else super().prepare_value(value)
+
+
 class AddForm(forms.Form):
     """Asks for a queue group and its new queues; ``cleaned_data["queues"]`` is the list of ids."""
 
@@ -59,17 +85,7 @@ class AddForm(forms.Form):
             "Passed to their server, the same for all of these queues. Visible to all users who may view queues."
         ),
     )
-    labels = forms.JSONField(
-        label=_("Labels"),
-        required=False,
-        initial=dict,
-        validators=[check_labels],
-        help_text=_('Only servers with all of these labels get them, e.g. {"zone": "eu"}.'),
-        widget=forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
-    )
-
-    def clean_labels(self) -> dict[str, str]:
-        return self.cleaned_data["labels"] or {}
+    labels = LabelsField()
 
     def clean_queues(self) -> list[str]:
         """Return the ids, with expanded ranges; empty lines are ignored."""

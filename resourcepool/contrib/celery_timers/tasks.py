@@ -25,11 +25,18 @@ from resourcepool.taskqueue.policy import Result
 from resourcepool.taskqueue.running_task import close_leaked_connections
 from resourcepool.taskqueue.timers import claims, handlers
 from resourcepool.taskqueue.timers.claims import Change, ClaimedTimer
-from resourcepool.taskqueue.timers.due_timers import MIN_PAUSE, DueTimer, DueTimers, read_rules
 from resourcepool.taskqueue.timers.handlers import RunningTimer
 from resourcepool.taskqueue.timers.models import RESEND_AFTER, Timer
 from resourcepool.taskqueue.timers.nodes import Node, Rule, may_handle, node_labels, node_version
-from resourcepool.taskqueue.timers.runner import MAX_AHEAD, TimerRunner, refuse_transaction
+from resourcepool.taskqueue.timers.runner import (
+    MAX_AHEAD,
+    MIN_PAUSE,
+    DueTimer,
+    DueTimers,
+    TimerRunner,
+    read_rules,
+    refuse_transaction,
+)
 from resourcepool.taskqueue.worker_loop import InHand, Worker, run_in_context, store
 from resourcepool.tasks import EXPECTED, run_job
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import DatabaseError
 
-from resourcepool.db.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts, dotted
+from resourcepool.db.inspection import Inspector, QueryPlan, Session, TableAccess, TableFacts, dotted
 
 ALL_CHARACTERS = "utf8mb4"  # the only complete character set
 FOUND_ROWS = 2  # client flag: the row count of an UPDATE includes matched, unchanged rows

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from resourcepool.db.dialect.connections import discard, execute, private_connection
-from resourcepool.db.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts, rows
+from resourcepool.db.inspection import Inspector, QueryPlan, Session, TableAccess, TableFacts, rows
 
 DURABLE = ("synchronous_commit", "fsync", "full_page_writes")
 LIMITS = ("lock_timeout", "statement_timeout")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from resourcepool.db.inspection.base import Inspector, QueryPlan, TableAccess, TableFacts, dotted
+from resourcepool.db.inspection import Inspector, QueryPlan, TableAccess, TableFacts, dotted
 
 READ = re.compile(
     r"(?:SCAN|SEARCH) (?!CONSTANT)(?:TABLE )?(?P<table>.+?)"

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from resourcepool.db.dialect import DbNow, FenceField, KeyField
 from resourcepool.db.dialect.fields import seconds, whole
 from resourcepool.db.dialect.statement import ANY_ROW, Where
+from resourcepool.db.rows import ensure_row
 from resourcepool.events import sentence_for
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet, table_of
 from resourcepool.leases.terms import MAX_LENGTH
@@ -70,6 +71,10 @@ class Channel(models.Model):
 
     def __str__(self) -> str:
         return str(self.name)
+
+    def ensure(self, using: str) -> None:
+        """Add this row if there is no channel of its name."""
+        ensure_row(type(self), using, self.name, kept=self.kept, kept_count=self.kept_count)
 
     def remove_up_to(self, number: int, actor: str = "") -> bool:
         """Remove the messages up to this number, in batches; return whether there were any."""

@@ -22,7 +22,6 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Grant, Request, Terms, default_holder
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
-from resourcepool.locks.channels.publication import ensure_channel
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.translation import gettext_noop as _
 from resourcepool.waiting import release
@@ -133,7 +132,7 @@ class SubscriptionSource:
 
     def _add(self, rows: QuerySet[Subscription]) -> int | None:
         """Add the row with the channel locked; None: the channel was removed, or another process added the row."""
-        ensure_channel(self.using, self.channel_row)
+        self.channel_row.ensure(self.using)
         channel = ChannelRow.objects.using(self.using).filter(pk=self.channel_row.name).select_for_update()
         try:
             with transaction.atomic(using=self.using):

@@ -58,13 +58,12 @@ class Command(OperatorCommand):
     def run(self, **options: Any) -> None:
         operation, by_id = self.operation(options), bool(options["id"])
         answers, chosen = arguments.field_values(operation, options), _chosen(operation, options)
-        if options["holder"] or options["host"]:
-            active = {model: rows.held() for model, rows in chosen.items()}
-        else:
-            active = chosen
+        is_leased = bool(options["holder"] or options["host"])
+        active = {model: rows.held() if is_leased else rows for model, rows in chosen.items()}
         targets = {model: operation.targets(rows, by_id=by_id) for model, rows in active.items()}
         counts = read_each(targets, lambda model: retrying(connections[model.pool.using], targets[model].count))
-        chosen = {model: chosen[model] for model in counts}  # those with a table
+        # Only pools with a table.
+        chosen, active = ({model: rows[model] for model in counts} for rows in (chosen, active))
         found, limit, dry_run = sum(counts.values()), options["limit"], options["dry_run"]
         listed = [row for model in counts for row in targets[model].order_by("pk")[:limit]][:limit]
         if listed and not self.as_json:

@@ -1,6 +1,6 @@
 """The status of the queues of a queue group, in detail or as cells of a map; their latest moves."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.db.models import BigIntegerField, Count, F, Func, Max, Min, Subquery
 
 from resourcepool.queues.models import Move, Queue
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE, keys_of, using_of_queues
-from resourcepool.status.queues.problems import PossibleOwner, why_no_owner
+from resourcepool.status.queues.problems import why_no_owner
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group
 from resourcepool.status.snapshots import Since, fetch_all
 from resourcepool.text import join_names, printable
@@ -50,40 +50,14 @@ class QueueStatus:
     why_unowned: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueCell:
-    """One queue on the map; durations in seconds, by the database's clock.
-
-    Attributes:
-        owner: key of the server that has it; None: none.
-        requester: key of the server that has requested it; None: none, or it is being removed.
-        owned_for: how long it has had this owner, or none; None: unknown.
-        requested_for: how long it has been requested; None: it is not.
-    """
-
-    pk: int
-    queue_id: str
-    owner: int | None
-    requester: int | None
-    owned_for: float | None
-    requested_for: float | None
-    pin: str
-    is_retiring: bool
-
-
 def queues_of(
     queue_group: QueueGroupStatus, *, only: Collection[str] | None = None, limit: int = 500
 ) -> list[QueueStatus]:
     """Return the first queues in the order in which they were added, in one statement; ``only``: with these ids."""
-    rows = Queue.objects.using(using_of_queues()).filter(queue_group=queue_group.pk).order_by("pk")
+    rows = Queue.objects.using(using_of_queues()).filter(queue_group=queue_group.pk)
     if only is not None:
         rows = rows.filter(queue_id__in=only)
-    servers = {"owner_pk": F("cur_server"), "requester_pk": F("req_server")}
-    spans = {"asked_for": Since("requested_at"), "had_for": Since("since")}
-    names = {one.pk: str(one) for one in queue_group.servers}
-    alive = {one.pk: one.as_possible_owner for one in queue_group.alive}
-    fetched_rows = fetch_all(rows.values(*COLUMNS, **servers, **spans)[:limit])
-    return [_status(names, alive, since=row.pop("had_for"), **row) for row in fetched_rows]
+    return [queue for _pk, queue in _read(rows, [queue_group], limit)]
 
 
 def queues_named(queue_group: QueueGroupStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
@@ -93,20 +67,17 @@ def queues_named(queue_group: QueueGroupStatus, queue_ids: Sequence[str]) -> lis
     return queues
 
 
-def queue_cells(queue_groups: Collection[int]) -> dict[int, list[QueueCell]]:
-    """Return {key of the queue group: its queues in the order in which they were added}; one query.
+def all_queues(queue_groups: Sequence[QueueGroupStatus]) -> dict[int, list[QueueStatus]]:
+    """Return {key of the queue group: its queues in the order in which they were added}, in one statement.
 
     It reads every row, so use it only for small queue groups.
     """
-    cells: dict[int, list[QueueCell]] = {pk: [] for pk in queue_groups}
-    if not cells:
-        return cells
-    rows = Queue.objects.using(using_of_queues()).filter(queue_group__in=cells).order_by("pk")
-    columns = ("queue_group", "pk", "queue_id", "cur_server", "req_server")
-    moments = (Since("since"), Since("requested_at"))
-    for pk, *cell in fetch_all(rows.values_list(*columns, *moments, "pin", "is_retiring")):
-        cells[pk].append(QueueCell(*cell))
-    return cells
+    found: dict[int, list[QueueStatus]] = {group.pk: [] for group in queue_groups}
+    if found:
+        rows = Queue.objects.using(using_of_queues()).filter(queue_group__in=found)
+        for pk, queue in _read(rows, queue_groups, None):
+            found[pk].append(queue)
+    return found
 
 
 def missing_server_hint(name: str, server: str) -> str:
@@ -123,15 +94,26 @@ def missing_server_hint(name: str, server: str) -> str:
     return text % {"server": printable(server), "running": join_names(running) or _("none")}
 
 
-def _status(names: Mapping[int, str], alive: Mapping[int, PossibleOwner], **row: Any) -> QueueStatus:
-    is_owned = row["owner_pk"] in alive
-    return QueueStatus(
-        **row,
-        owner=_name(row["owner_pk"], names),
-        is_owned=is_owned,
-        requester=_name(row["requester_pk"], names),
-        why_unowned="" if is_owned else why_no_owner(row["labels"], alive.values(), row["pin"]),
-    )
+def _read(
+    rows: Any, queue_groups: Iterable[QueueGroupStatus], limit: int | None
+) -> Iterator[tuple[int, QueueStatus]]:
+    """Yield each queue, after the key of its queue group."""
+    servers = {"owner_pk": F("cur_server"), "requester_pk": F("req_server")}
+    spans = {"asked_for": Since("requested_at"), "had_for": Since("since")}
+    names = {one.pk: str(one) for group in queue_groups for one in group.servers}
+    alive = {group.pk: {one.pk: one.as_possible_owner for one in group.alive} for group in queue_groups}
+    columns = rows.order_by("pk").values("queue_group", *COLUMNS, **servers, **spans)
+    reasons: dict[object, str] = {}
+    for row in fetch_all(columns[:limit]):
+        group, since = row.pop("queue_group"), row.pop("had_for")
+        owner, requester = _name(row["owner_pk"], names), _name(row["requester_pk"], names)
+        why, is_owned = "", row["owner_pk"] in alive[group]
+        if not is_owned:
+            kind = group, row["pin"], *sorted(row["labels"].items())
+            why = reasons.get(kind) or why_no_owner(row["labels"], alive[group].values(), row["pin"])
+            reasons[kind] = why
+        who: dict[str, Any] = {"owner": owner, "is_owned": is_owned, "requester": requester, "why_unowned": why}
+        yield group, QueueStatus(**row, **who, since=since)
 
 
 def _name(pk: int | None, names: Mapping[int, str]) -> str:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from django.db import connections
-from django.db.models import BooleanField, Case, CharField, Count, ExpressionWrapper, F, Min, Q, Value, When
+from django.db.models import BooleanField, Case, Count, ExpressionWrapper, F, Min, Q, When
 
 from resourcepool.db.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.state import OUT_OF_SERVICE_STATES, State, Status, Verdict, state
-from resourcepool.status.snapshots import Since, Until, fetch_all, fetch_union
+from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.system import gauge
 from resourcepool.waiting.models import Ticket
 
@@ -74,18 +74,11 @@ class PoolStatus:
 def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
     """Return the status of every pool, or of the pools of ``models``.
 
-    Two queries for each database: one for the resources of all pools, one for all waiters.
+    One query for each pool, and for each database one for all waiters.
     """
     models = resource_models() if models is None else models
-    statuses: dict[str, PoolStatus] = {}
-    for using in {model.pool.using for model in models}:
-        beside = [model for model in models if model.pool.using == using]
-        lines, groups = _lines(using), fetch_union(beside, _groups_of)
-        for model in beside:
-            label, line = model._meta.label, lines.get(model._meta.label_lower, (0, 0.0))
-            own = None if groups is None else [group for group in groups if group["n_pool"] == label]
-            statuses[label] = _status(model, *line, own)
-    return [statuses[model._meta.label] for model in models]
+    lines = {using: _lines(using) for using in {model.pool.using for model in models}}
+    return [_status(model, *lines[model.pool.using].get(model._meta.label_lower, (0, 0.0))) for model in models]
 
 
 def in_state(state: State) -> Q:
@@ -107,13 +100,12 @@ def in_state(state: State) -> Q:
     }[state]
 
 
-def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | None) -> PoolStatus:
+def _status(model: Any, waiters: int, oldest_wait: float) -> PoolStatus:
     label, title = model._meta.label, str(model._meta.verbose_name_plural)
-    if groups is None:
-        try:
-            groups = fetch_all(_groups_of(model))
-        except ResourcePoolError as error:
-            return PoolStatus(label, title, error=str(error))
+    try:
+        groups = fetch_all(_groups_of(model))
+    except ResourcePoolError as error:
+        return PoolStatus(label, title, error=str(error))
     counts = dict.fromkeys(State, 0)
     for group in groups:
         counts[state(*(group[flag] for flag in FLAGS))] += group["n_rows"]
@@ -140,12 +132,11 @@ def _groups_of(model: Any) -> Any:
         verbs.rows_of(connections[model.pool.using], model)
         .order_by()
         .annotate(
-            n_pool=Value(model._meta.label, CharField()),
             n_busy=_whether(Q(busy_before__gt=DbNow())),
             n_held=_whether(~Q(holder="")),
             n_parked=_whether(Q(until__gt=DbNow())),
         )
-        .values("n_pool", *FLAGS)
+        .values(*FLAGS)
         .annotate(
             n_rows=Count("pk"),
             n_left=Until(Min("busy_before")),

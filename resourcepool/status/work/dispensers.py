@@ -10,7 +10,7 @@ from django.db.models import Case, When
 
 from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.db.rows import count_and_min, count_groups
-from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind, about_row
+from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind, about_row, failed_work
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
@@ -113,13 +113,7 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
     """
     for one in statuses:
         about, row = ABOUT_DISPENSERS % one.name, about_row(Dispenser, one.name)
-        if one.failed:
-            text = ngettext(
-                "%(count)d task has failed. Retry or discard it.",
-                "%(count)d tasks have failed. Retry or discard them.",
-                one.failed,
-            )
-            yield Alarm(AlarmKind.FAILED_TASKS, about, text % {"count": one.failed})
+        yield from failed_work(AlarmKind.FAILED_TASKS, about, one.failed)
         if one.is_paused:
             continue
         if one.oldest is None:

@@ -11,7 +11,7 @@ from django.db.models import Count, OuterRef, Subquery
 from resourcepool.db.rows import count_groups
 from resourcepool.elections.models import selector
 from resourcepool.events import localized
-from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind, about_row
+from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind, about_row, failed_work
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
@@ -139,13 +139,7 @@ def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[A
     """Yield the alarms of these streams; ``oldest``: the age in seconds from which the first task is late."""
     for one in statuses:
         about, row = ABOUT_STREAMS % one.name, about_row(Task, one.first and one.first.pk)
-        if one.dead:
-            text = ngettext(
-                "%(count)d task failed for good and waits for an operator: retry or discard it.",
-                "%(count)d tasks failed for good and wait for an operator: retry or discard them.",
-                one.dead,
-            )
-            yield Alarm(AlarmKind.DEAD_TASKS, about, text % {"count": one.dead})
+        yield from failed_work(AlarmKind.DEAD_TASKS, about, one.dead)
         if one.blocked and one.leader and not one.is_paused and not one.is_blocked:
             text = ngettext(
                 "%(count)d task blocks its lane: retry or discard it.",

@@ -10,7 +10,7 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 
 from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.db.rows import count_groups, count_groups_since
-from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row
+from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row, failed_work
 from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
 from resourcepool.status.snapshots import Until, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
@@ -21,7 +21,7 @@ from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.models import LATE_AFTER, RESEND_AFTER, Timer, TimerNode, Topic
 from resourcepool.taskqueue.timers.nodes import CANARY, is_enough
 from resourcepool.text import format_labels
-from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 
 MAX_NODES = 1_000
 MAX_COUNTED = 10_000  # timers; to count more would take too long
@@ -143,13 +143,7 @@ def timer_alarms(statuses: Sequence[TopicStatus], late: float) -> Iterator[Alarm
     """Yield the alarms of these topics; ``late``: how many seconds a timer may be due."""
     for one in statuses:
         about = ABOUT_TIMERS % one.name
-        if one.dead:
-            text = ngettext(
-                "%(count)d timer failed for good and waits for an operator: retry or discard it.",
-                "%(count)d timers failed for good and wait for an operator: retry or discard them.",
-                one.dead,
-            )
-            yield Alarm(AlarmKind.DEAD_TIMERS, about, text % {"count": one.dead})
+        yield from failed_work(AlarmKind.DEAD_TIMERS, about, one.dead)
         if one.is_paused or one.first is None:
             continue
         if one.unclaimed > late:

@@ -41,12 +41,10 @@ def on(topic: str, *, max_runtime: Seconds | None = None) -> Callable[[Run], Run
 
 
 def discover() -> None:
-    """Import the handlers of all installed apps."""
     autodiscover_modules("task_handlers", "timer_handlers")
 
 
 def topics() -> list[str]:
-    """Return the topics for which this process has handlers."""
     return sorted(timer_registry.known)
 
 

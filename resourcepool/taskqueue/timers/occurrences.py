@@ -110,24 +110,11 @@ def cron(fields: object, tz: object) -> Cron:
         raise BadOption("cron", fields, Sentence(CRON))
     try:
         first = schedule.after(START)
-    except (CronSimError, ValueError):
-        if not _has_no_day(schedule.fields):
-            raise BadOption("cron", fields, Sentence(CRON)) from None
-        first = None
+    except (CronSimError, ValueError):  # also "0 0 31 2 *"
+        raise BadOption("cron", fields, Sentence(CRON)) from None
     if first is None:
         raise BadOption("cron", fields, because=Sentence(NEVER))
     return schedule
-
-
-def _has_no_day(fields: str) -> bool:
-    """Return whether a crontab is invalid only because its months have no such day, as in "0 0 31 2 *"."""
-    minute, hour, day, month, weekday = fields.split()
-    try:
-        for date in ((day, "*"), ("*", month)):
-            CronSim(" ".join((minute, hour, *date, weekday)), START)
-    except (CronSimError, ValueError):
-        return False
-    return True
 
 
 def read(text: str) -> Schedule | None:

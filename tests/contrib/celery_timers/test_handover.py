@@ -12,7 +12,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import due_timers
+from resourcepool.taskqueue.timers import runner as due_timers
 from tests.app.rows import change, expire
 from tests.eventually import eventually
 from tests.taskqueue.timers.runners import WITHIN, due, handling, states, timer, topic

@@ -48,7 +48,7 @@ from resourcepool.sweeps.sweep import clear_expired, report_overtaken
 from resourcepool.taskqueue import TaskDispenser, attempts, submit, timers
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import WorkerBucket
 from resourcepool.taskqueue.policy import Result
-from resourcepool.taskqueue.timers import claims, due_timers
+from resourcepool.taskqueue.timers import claims, runner as due_timers
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.waiting import tickets
 

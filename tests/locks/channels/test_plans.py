@@ -12,9 +12,9 @@ from django.utils import timezone
 from resourcepool.db.inspection import inspector
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import poller
+from resourcepool.locks.channels.channel import Publication
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.locks.channels.poller import Poller, pollers
-from resourcepool.locks.channels.publication import Publication
 from resourcepool.models import Subscription
 from resourcepool.safety.doctor import judge_plan
 from resourcepool.status.locks.channels import channels

@@ -9,8 +9,8 @@ from django.db import OperationalError, connection, transaction
 
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
+from resourcepool.locks.channels.channel import Publication
 from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.publication import Publication
 from tests.app.models import Team
 from tests.app.rows import audited
 from tests.eventually import at_once

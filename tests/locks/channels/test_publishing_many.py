@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from resourcepool.db.rows import LENGTH, batches
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.publication import BATCH, Publication
+from resourcepool.locks.channels.channel import BATCH, Publication
 from resourcepool.models import Stream
 from resourcepool.taskqueue import NewTask, submit_many
 from tests.eventually import at_once

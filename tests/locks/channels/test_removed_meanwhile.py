@@ -6,7 +6,6 @@ from django.db import transaction
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.locks import Channel
-from resourcepool.locks.channels import subscription
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Subscription
 from tests.aliases import alias
@@ -18,15 +17,15 @@ from tests.queues.test_planning_transactions import repeatable_read
 
 def remove_made(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """Have somebody remove the channel just after it was made, so many times."""
-    ensure_channel, left = subscription.ensure_channel, [None] * times
+    ensure, left = ChannelRow.ensure, [None] * times
 
-    def made(using: str, channel: ChannelRow) -> None:
-        ensure_channel(using, channel)
+    def made(channel: ChannelRow, using: str) -> None:
+        ensure(channel, using)
         if left:
             left.pop()
             ChannelRow.objects.filter(pk=channel.name).remove()
 
-    monkeypatch.setattr(subscription, "ensure_channel", made)
+    monkeypatch.setattr(ChannelRow, "ensure", made)
 
 
 @pytest.mark.parametrize("name", [None, "a"])

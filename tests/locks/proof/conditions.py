@@ -11,10 +11,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.db.sync_async import Mode
 from resourcepool.leases.terms import Grant, Request
-from resourcepool.locks import Condition, Lock
-from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import NotificationLease
+from resourcepool.locks import Condition, Lock, notifications
 from resourcepool.locks.lockable import LockLease
+from resourcepool.locks.notifications import NotificationLease
 from resourcepool.locks.registry import current_owner
 from resourcepool.models import ConditionWaiter
 from resourcepool.waiting import release

@@ -30,7 +30,7 @@ CASES = (
     known("conditions: what was notified is not waiting any more", UNEXPECTED, LOST),
     own(
         "conditions: it is used up only once the lock is taken back",
-        "locks/conditions/condition.py",
+        "locks/condition.py",
         "notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)",
         "notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)\n"
         "                consume(notified)",

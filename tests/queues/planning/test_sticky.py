@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from resourcepool.queues.planning.assignment import Member, QueueInput, candidates, fair_shares, kinds_of
-from resourcepool.queues.planning.sticky import sticky
+from resourcepool.queues.planning.strategies import sticky
 from tests.queues.plans import after, counts, moves, nowhere, plain_worlds, servers, worlds
 
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from resourcepool.db.dialect import DbLater, DbNow
-from resourcepool.exceptions import BadOption
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.status.alarm import AlarmKind
 from resourcepool.status.status_reader import MAX_ROWS
-from resourcepool.status.work.dispensers import DISPENSERS, dispenser_alarms, dispensers
+from resourcepool.status.work.dispensers import dispenser_alarms, dispensers
 from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks
 
 pytestmark = pytest.mark.django_db
@@ -82,16 +81,6 @@ def test_an_expired_bucket_without_tasks_does_not_count_as_tasks() -> None:
     assert explanation() == "it has no unfinished tasks"
 
 
-def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:
-    with pytest.raises(BadOption, match="dispensers are created on first use"):
-        dispensers("unknown")
-    dispenser()
-    with pytest.raises(BadOption, match="dispenser='unknown' is not allowed: it must be one of reviews"):
-        dispensers("unknown")
-    assert DISPENSERS.get("unknown") is None
-    assert DISPENSERS.get("re\0views") is None
-
-
 def test_many_dispensers_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert dispensers() == []
@@ -125,7 +114,9 @@ def test_failed_tasks_are_an_alarm_also_while_it_is_paused() -> None:
     failed("a", "b")
     (alarm,) = dispenser_alarms(dispensers(), 600)
     assert alarm.kind is AlarmKind.FAILED_TASKS
-    assert str(alarm) == "dispenser: reviews: 2 tasks have failed. Retry or discard them."
+    assert (
+        str(alarm) == "dispenser: reviews: 2 failed for good and wait for an operator: retry or discard them."
+    )
 
 
 def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> None:
@@ -179,16 +170,3 @@ def test_a_task_that_was_just_added_to_an_idle_dispenser_is_no_alarm() -> None:
     tasks("a", state="done", finished_at=DbLater(-7_200))
     tasks("b")
     assert list(dispenser_alarms(dispensers(), 600)) == []
-
-
-def test_every_dispenser_is_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.status_reader.MAX_ROWS", 2)
-    for name in "cab":
-        dispenser(name)
-    found, after = DISPENSERS.page()
-    assert ([one.name for one in found], after) == (["a", "b"], "b")
-    found, after = DISPENSERS.page(after)
-    assert ([one.name for one in found], after) == (["c"], "")
-    assert DISPENSERS.page("c") == ([], "")
-    with pytest.raises(BadOption, match="after="):
-        DISPENSERS.page("re\0views")

@@ -8,11 +8,10 @@ import pytest
 from django.utils import timezone
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.alarm import AlarmKind
 from resourcepool.status.status_reader import MAX_ROWS
-from resourcepool.status.work.timers import TOPICS, refusal_reason, timer_alarms, topics
+from resourcepool.status.work.timers import refusal_reason, timer_alarms, topics
 from resourcepool.taskqueue.timers.nodes import Rule, may_handle
 from tests.app.rows import change, expire, granted
 
@@ -165,14 +164,6 @@ def test_a_canary_node_handles_what_is_for_canaries_too() -> None:
     assert refusal_reason(Topic(), canary) != ""
 
 
-def test_an_unknown_topic_is_refused_by_name() -> None:
-    with pytest.raises(BadOption, match=r"topic='unknown'.*none exists yet"):
-        topics("unknown")
-    made()
-    with pytest.raises(BadOption, match=r"one of order\.timeout"):
-        topics("unknown")
-
-
 def test_many_topics_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert topics() == []
@@ -184,18 +175,6 @@ def test_many_topics_are_read_with_as_many_statements_as_one(django_assert_num_q
         found = topics()
     assert len(found) == MAX_ROWS
     assert [(one.name, one.nodes) for one in found if one.pending] == [("007", ("web-1",))]
-
-
-def test_all_of_them_are_read_page_by_page() -> None:
-    for name in "abc":
-        Topic.objects.create(name=name)
-    found, after = TOPICS.page(limit=2)
-    assert ([one.name for one in found], after) == (["a", "b"], "b")
-    found, after = TOPICS.page(after)
-    assert ([one.name for one in found], after) == (["c"], "")
-    assert TOPICS.page("z") == ([], "")
-    with pytest.raises(BadOption, match="after="):
-        TOPICS.page("two\nlines")
 
 
 def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +215,7 @@ def test_dead_letters_are_an_alarm_also_of_a_paused_topic() -> None:
     timer(state="dead", finished_at=timezone.now())
     (alarm,) = timer_alarms(topics(), 60)
     assert (alarm.kind, alarm.is_severe) == (AlarmKind.DEAD_TIMERS, False)
-    assert alarm.text == "1 timer failed for good and waits for an operator: retry or discard it."
+    assert alarm.text == "1 failed for good and waits for an operator: retry or discard it."
 
 
 def handed(name: str = "a", ago: float = 0.0, **columns: Any) -> None:

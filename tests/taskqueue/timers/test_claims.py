@@ -6,9 +6,9 @@ from django.db import connection, transaction
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.policy import GIVEN_BACK, Result
-from resourcepool.taskqueue.timers import claims, due_timers
+from resourcepool.taskqueue.timers import claims, runner as due_timers
 from resourcepool.taskqueue.timers.claims import ClaimedTimer
-from resourcepool.taskqueue.timers.due_timers import DueTimer
+from resourcepool.taskqueue.timers.runner import DueTimer
 from tests.app.rows import expire
 from tests.committed import Statement
 from tests.eventually import InBackground

@@ -248,7 +248,7 @@ def test_a_claim_whose_answer_was_lost_is_taken_up_also_when_the_node_may_handle
         yield lambda *message: sent.append(message)
 
     monkeypatch.setattr(module, name, lost)
-    monkeypatch.setattr("resourcepool.taskqueue.timers.due_timers.RULES_MAX_AGE", 0)
+    monkeypatch.setattr("resourcepool.taskqueue.timers.runner.RULES_MAX_AGE", 0)
     topic()
     due()
     with handling(**({} if name == "finish_and_claim" else {"by": carrier})):

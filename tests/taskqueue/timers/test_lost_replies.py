@@ -10,7 +10,7 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.policy import Result
-from resourcepool.taskqueue.timers import Outcome, claims, due_timers
+from resourcepool.taskqueue.timers import Outcome, claims, runner as due_timers
 from tests.concurrency.connection_cutter import Wire, wired
 from tests.queues.members import COMMIT
 from tests.taskqueue.timers.runners import due, states, timer, topic

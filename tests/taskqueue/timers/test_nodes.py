@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Topic
 from resourcepool.taskqueue.timers import TimerRunner
-from resourcepool.taskqueue.timers.due_timers import TokenBucket
 from resourcepool.taskqueue.timers.nodes import Rule, is_enough, may_handle
+from resourcepool.taskqueue.timers.runner import TokenBucket
 
 
 def rule(**given: Any) -> Rule:

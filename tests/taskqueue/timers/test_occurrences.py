@@ -103,22 +103,10 @@ def test_no_crontab_ever_goes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", ["", "* * * *", "* * * * * *", "61 * * * *", "* * * * foo", "a b c d e", None, 5]
+    "fields", ["", "* * * *", "* * * * * *", "61 * * * *", "* * * * foo", "a b c d e", "0 0 31 2 *", None, 5]
 )
 def test_a_crontab_that_is_none_is_refused_with_what_is_allowed(fields: Any) -> None:
     with pytest.raises(BadOption, match="five fields: minute 0-59"):
-        cron(fields, "UTC")
-
-
-@pytest.mark.parametrize("fields", ["0 0 30 2 *", "0 0 31 2 *", "*/5 1 31 4,6 *", "0 0 30-31 feb *"])
-def test_a_crontab_that_never_comes_is_told_so(fields: str) -> None:
-    with pytest.raises(BadOption, match="is not allowed: never fires: no such date"):
-        cron(fields, "UTC")
-
-
-@pytest.mark.parametrize("fields", ["0 0 32 2 *", "0 0 31 13 *", "0 61 31 2 *", "0 0 31 2 9", "0 0 31 x *"])
-def test_one_whose_fields_are_wrong_as_well_is_told_how_they_are_written(fields: str) -> None:
-    with pytest.raises(BadOption, match="it must be five fields"):
         cron(fields, "UTC")
 
 

@@ -10,7 +10,7 @@ from resourcepool.db.inspection import inspector
 from resourcepool.models import Timer
 from resourcepool.safety.doctor import capture_statement, judge_plan
 from resourcepool.status.work.timers import BY_INDEX, TOPICS
-from resourcepool.taskqueue.timers import due_timers
+from resourcepool.taskqueue.timers import runner as due_timers
 from tests.taskqueue.timers.runners import topic
 
 MANY = 1_500  # more than are big: see resourcepool/safety/doctor.py

@@ -11,7 +11,7 @@ from resourcepool.db.threads import Wakeup
 from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running_task import GivenBack
-from resourcepool.taskqueue.timers import TimerRunner, claims, due_timers, nodes, runner as runners
+from resourcepool.taskqueue.timers import TimerRunner, claims, nodes, runner as runners
 from resourcepool.taskqueue.timers.handlers import find as handling_of
 from resourcepool.taskqueue.worker_loop import WorkerLoop
 from tests.eventually import InBackground, eventually
@@ -50,9 +50,9 @@ def test_after_a_stop_nothing_is_begun() -> None:
 
 def claimed_here() -> timers.RunningTimer:
     due()
-    found = due_timers.read_due("default", ["t"], 1, 0)
+    found = runners.read_due("default", ["t"], 1, 0)
     ((claimed,), _) = claims.finish_and_claim(
-        "default", [], [one.pk for one in found], due_timers.read_rules("default", ["t"]), "this node"
+        "default", [], [one.pk for one in found], runners.read_rules("default", ["t"]), "this node"
     )
     return timers.RunningTimer("default", claimed, handling_of("t"))
 

@@ -7,8 +7,7 @@ import pytest
 from resourcepool.contrib.celery_timers import tasks as handover
 from resourcepool.models import Topic
 from resourcepool.taskqueue import timers
-from tests.taskqueue.consumers import WITHIN, Gate
-from tests.taskqueue.sessions import end, end_all, keep_them, session
+from tests.taskqueue.sessions import end, keep_them, session
 from tests.taskqueue.timers.runners import due, handling, over, states, timer, topic
 
 on_servers = pytest.mark.only("mysql", "postgresql")
@@ -49,31 +48,6 @@ def test_what_a_lost_session_broke_begins_again() -> None:
         over(1)
     assert ran == [(1, ""), (2, "expired"), (3, "expired")]
     assert (states(), timer().failures, timer().crashes) == ({"a": "done"}, 0, 2)
-
-
-@on_servers
-def test_a_restart_of_the_server_makes_no_dead_letters_of_what_runs() -> None:
-    topic(retry_delay=0)
-    gates = {f"n{number}": Gate() for number in range(4)}
-
-    @timers.on("t")
-    def use(one: Any) -> None:
-        session()
-        if one.attempt == 1:
-            gates[one.name](one)
-        Topic.objects.exists()
-
-    for name in gates:
-        due(name)
-    with handling(threads=4):
-        for gate in gates.values():
-            assert gate.began.wait(WITHIN)
-        end_all()
-        for gate in gates.values():
-            gate.may_end.set()
-        over(4)
-    assert states() == dict.fromkeys(gates, "done")
-    assert {(timer(name).failures, timer(name).crashes) for name in gates} == {(0, 1)}
 
 
 @on_servers

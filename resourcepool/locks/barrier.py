@@ -17,9 +17,9 @@ from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.terms import default_holder
-from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import NotificationLeases, NotificationSource, consume
+from resourcepool.locks import notifications
 from resourcepool.locks.models import MAX_NAME, Barrier as BarrierRow
+from resourcepool.locks.notifications import NotificationLeases, NotificationSource, consume
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.source import release_quietly

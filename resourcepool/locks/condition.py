@@ -12,16 +12,16 @@ from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.db.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
-from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import (
+from resourcepool.locks import notifications
+from resourcepool.locks.lock import Lock
+from resourcepool.locks.lockable import Hold
+from resourcepool.locks.models import ConditionWaiter
+from resourcepool.locks.notifications import (
     ALL_WAITERS,
     NotificationLeases,
     NotificationSource,
     consume,
 )
-from resourcepool.locks.lock import Lock
-from resourcepool.locks.lockable import Hold
-from resourcepool.locks.models import ConditionWaiter
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.source import release_quietly

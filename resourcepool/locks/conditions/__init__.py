@@ -1,1 +1,0 @@
-"""Conditions and barriers, which notify waiters in the same way."""
