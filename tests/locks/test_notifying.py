@@ -9,7 +9,8 @@ from django.db import connection, transaction
 
 from resourcepool.exceptions import BadOption
 from resourcepool.locks import Condition, Lock
-from resourcepool.models import ConditionWaiter, Lock as LockRow, Ticket
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import change, expire
 from tests.eventually import InBackground, eventually
