@@ -21,7 +21,7 @@ from django.test import TestCase, TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from resourcepool import clock
-from resourcepool.db import background_thread, threads
+from resourcepool.db import background, threads
 from resourcepool.db.dialect import statement
 from resourcepool.hints import _expected
 from resourcepool.leases import free_rows, keeper as keeping, lease, verbs
@@ -158,7 +158,7 @@ def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Cl
     of_leases = (free_rows, keeping, lease, verbs)
     of_waiting = (acquire, assignment, handover, waiting_source, poll, release, tickets, turn, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
-    of_database = (background_thread, threads)
+    of_database = (background, threads)
     for module in (*of_leases, *of_database, source, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved

@@ -15,8 +15,7 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool.clock import monotonic
-from resourcepool.db.background import own_connections
-from resourcepool.db.background_thread import HISTORY, Routine, background_thread
+from resourcepool.db.background import HISTORY, Routine, background_thread, own_connections
 from resourcepool.db.threads import per_process
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.history.models import Event

@@ -23,8 +23,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
-from resourcepool.db.background import log_errors
-from resourcepool.db.background_thread import PAUSE_AFTER_FAILURE, RENEWALS, Routine, background_thread
+from resourcepool.db.background import PAUSE_AFTER_FAILURE, RENEWALS, Routine, background_thread, log_errors
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
 from resourcepool.db.threads import Daemon, Wakeup, per_process

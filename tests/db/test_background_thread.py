@@ -8,14 +8,15 @@ import pytest
 from django.db import OperationalError, connection, connections
 
 from resourcepool.clock import monotonic
-from resourcepool.db import background_thread as module
-from resourcepool.db.background import OwnConnections, own_connections
-from resourcepool.db.background_thread import (
+from resourcepool.db import background as module
+from resourcepool.db.background import (
     HISTORY,
     ORDER,
     RENEWALS,
     BackgroundThread,
+    OwnConnections,
     background_thread,
+    own_connections,
 )
 from resourcepool.db.dialect import ErrorKind
 from resourcepool.db.retry import retrying

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.db.background_thread import background_thread
+from resourcepool.db.background import background_thread
 from resourcepool.history import recorder as recording
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import ProgrammingError, connection
 
-from resourcepool.db import background_thread
+from resourcepool.db import background
 from resourcepool.db.background import OwnConnections
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
@@ -292,7 +292,7 @@ class TestConnections:
         close = OwnConnections.close
         monkeypatch.setattr(OwnConnections, "close", lambda own: (close(own), closed.set()))
         lease = hold(new(Bare), ttl=60)
-        monkeypatch.setattr(background_thread, "IDLE", 0.05)
+        monkeypatch.setattr(background, "IDLE", 0.05)
         process_clock.advance(25)
         eventually(renewed([lease], process_clock))
         assert not closed.is_set()

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from resourcepool.db import background_thread
+from resourcepool.db import background
 from resourcepool.history import recorder as recording
 from resourcepool.history.recorder import recorder
 from resourcepool.locks import Channel
@@ -28,7 +28,7 @@ def work() -> None:
     """Hold a lease, record its history and wait for a message; then end all of it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, GO)
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    recording.EVERY, background_thread.IDLE = 0.05, 0.05
+    recording.EVERY, background.IDLE = 0.05, 0.05
     lease = Proxy.pool.acquire(ttl=0.5)
     eventually(lambda: lease._trust.sent_at > lease._trust.granted_at and recorder.is_idle)
     Channel("c").subscribe().get(timeout=1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.db.background_thread import background_thread
+from resourcepool.db.background import background_thread
 from resourcepool.db.threads import Daemon
 from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
@@ -33,7 +33,8 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             ensure_started(daemon)
 
         monkeypatch.setattr(Daemon, "ensure_started", refuse)
-        daemons = keeper._watcher, background_thread("default").daemon, poller_on("default")._loop.thread
+        waiters = poller_on("default")._for_tasks.owner
+        daemons = keeper._watcher, background_thread("default").daemon, waiters.daemon
         for daemon in daemons:
             if daemon._name in names:
                 monkeypatch.setattr(daemon, "is_running", False)

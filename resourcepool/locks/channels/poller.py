@@ -13,7 +13,7 @@ from django.db import connections
 
 from resourcepool import hints
 from resourcepool.clock import monotonic
-from resourcepool.db.background_thread import CHANNELS, Routine, background_thread
+from resourcepool.db.background import CHANNELS, Routine, background_thread
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
