@@ -19,10 +19,9 @@ from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks import notifications
 from resourcepool.locks.models import MAX_NAME, Barrier as BarrierRow
-from resourcepool.locks.notifications import NotificationLeases, NotificationSource, consume
+from resourcepool.locks.notifications import NotificationSource, consume
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.source import release_quietly
 
 BARRIER_TTL = 100 * 365 * 86_400.0  # seconds: it never expires
 
@@ -66,10 +65,8 @@ class Barrier(NotificationSource):
 
     def remove(self) -> bool:
         """Remove it, so that all waiters continue; False: there was none. Raises DatabaseUnavailable."""
-        return self._remove(self._row(self._connection))
-
-    def _remove(self, row: LeaseQuerySet) -> bool:
         connection, fence = self._connection, list[int]()
+        row = self._row(connection)
 
         def send() -> bool:
             with short_transaction(connection):
@@ -109,7 +106,7 @@ class Barrier(NotificationSource):
             while True:
                 request = self._wait_request(max(0.0, until - monotonic()))
                 notified = await acquire(mode, self, request, on_enqueued=partial(self._recheck, fence=awaited))
-                await mode.call(self._consume, notified)
+                await mode.call(consume, notified)
                 await self._recheck(mode, awaited)  # a waiter may wake up without a notification
         except AcquireTimeout:
             return False
@@ -119,18 +116,6 @@ class Barrier(NotificationSource):
     async def _recheck(self, mode: Mode, fence: int) -> None:
         if await mode.call(self._fence) != fence:
             raise _BarrierRemoved
-
-    def _consume(self, notified: NotificationLeases) -> None:
-        """Consume the notification. If it is the barrier's own row, an operator revoked that: remove the barrier."""
-        own = [lease for lease in notified if lease.pk == self._pk]
-        try:
-            for lease in own:
-                self._remove(self._row(self._connection).filter(fence=lease.fence))
-                lease._mark_released()
-        except BaseException:
-            release_quietly(own)  # it passes to the next waiter, which does the same
-            raise
-        consume([lease for lease in notified if lease not in own])
 
     def _first_fence(self) -> int:
         """``_fence``; raises ClaimInTransaction also if there is no barrier."""

@@ -170,7 +170,7 @@ async def _wait(
         waiter = begun
         if on_enqueued is not None:
             await on_enqueued(mode)
-        wait = partial(poller_on(waiter.using).wait, waiter, stop, keeps_session=waiter.keeps_session)
+        wait = partial(poller_on(waiter.using).wait, waiter, stop)
         await mode.either(wait, partial(_wait_in_task, waiter, stop))
         if not waiter.is_done:
             await mode.call(_too_late, waiter)

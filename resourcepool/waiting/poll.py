@@ -57,12 +57,8 @@ class Poller:
 
     # Called by waiting threads and tasks
 
-    def wait(self, waiter: Waiter, stop: Callable[[], bool], *, keeps_session: bool) -> None:
-        """Wait in this thread until ``waiter`` is served, ``stop()`` is true, or its time is up.
-
-        Args:
-            keeps_session: its session was open before, so it stays open.
-        """
+    def wait(self, waiter: Waiter, stop: Callable[[], bool]) -> None:
+        """Wait in this thread until ``waiter`` is served, ``stop()`` is true, or its time is up."""
         began = monotonic()
         try:
             self.join(waiter, waiter.outcome.wake)
@@ -72,7 +68,7 @@ class Poller:
                     if due <= now:
                         self.take_turn()
                         continue
-                    if not keeps_session and math.isinf(due) and now > began + SESSION_KEPT:
+                    if not waiter.keeps_session and math.isinf(due) and now > began + SESSION_KEPT:
                         dialect.close_own_session(connections[self.using])
                     # Wakes up periodically: a signal, or the end of the thread that took turns, may be missed.
                     waiter.outcome.wait(min(POLL, waiter.seconds_left, due - now))
@@ -81,9 +77,9 @@ class Poller:
 
     def decide(self, waiter: Waiter) -> None:
         """Wait until the database has decided whether the late ``waiter`` was served in time."""
-        waiter.is_late = True
+        waiter.is_late = waiter.keeps_session = True
         if waiter.loop is None:
-            self.wait(waiter, never, keeps_session=True)
+            self.wait(waiter, never)
         while not waiter.is_done:
             waiter.next_look = 0.0
             self.wake()

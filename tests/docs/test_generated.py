@@ -2,13 +2,11 @@
 
 import re
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError
-from typing import Any
 
 import pytest
 from django.core.management import get_commands
 
-from resourcepool import documentation, exceptions
+from resourcepool import exceptions
 from resourcepool.documentation import documented
 from resourcepool.signals import EventKind
 from resourcepool.status.alarm import AlarmKind
@@ -86,15 +84,3 @@ def test_exceptions_are_documented_from_their_docstrings() -> None:
 
 def test_an_address_is_of_the_site_that_the_package_names() -> None:
     assert re.fullmatch(r"https://.*/reference/checks\.html#w004", documented("reference/checks", "w004"))
-
-
-def test_a_copy_that_is_not_installed_points_to_its_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(_name: str) -> Any:
-        raise PackageNotFoundError
-
-    monkeypatch.setattr(documentation, "metadata", missing)
-    documentation._site.cache_clear()
-    try:
-        assert documented("how-to/hints") == "docs/how-to/hints.html"
-    finally:
-        documentation._site.cache_clear()

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
+from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.locks import Barrier, Condition, Lock, barrier as barriers
-from resourcepool.locks.bulk_release import remove_barriers, revoke
+from resourcepool.locks.bulk_release import remove_barriers
 from resourcepool.models import Barrier as BarrierRow, ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import busy_for
@@ -167,16 +167,6 @@ def test_who_wakes_up_without_a_reason_goes_on_waiting() -> None:
     assert thread.result() is True
 
 
-def test_if_its_row_is_freed_all_go_on(caplog: pytest.LogCaptureFixture) -> None:
-    Barrier(NAME).create()
-    threads = waiting(3)
-    assert revoke(BarrierRow.objects.filter(name=NAME), "by hand") == 1
-    assert [thread.result() for thread in threads] == [True] * 3
-    assert nothing_is_held()
-    assert not caplog.records
-    assert Barrier(NAME).create()
-
-
 @pytest.mark.only("mysql", "postgresql")  # SQLite has no server whose answer could be lost
 def test_who_removed_it_is_told_so_also_if_the_answer_is_lost() -> None:
     with wired() as (wire, _):
@@ -185,21 +175,6 @@ def test_who_removed_it_is_told_so_also_if_the_answer_is_lost() -> None:
         assert Barrier(NAME).remove()
         assert wire.cuts == 1
         assert not Barrier(NAME).remove()
-
-
-def test_who_cannot_let_the_others_go_passes_that_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> bool:
-        monkeypatch.undo()
-        raise DatabaseUnavailable("away")
-
-    Barrier(NAME).create()
-    threads = [*waiting(), *waiting()]
-    monkeypatch.setattr(Barrier, "_remove", fails)
-    revoke(BarrierRow.objects.all(), "by hand")
-    with pytest.raises(DatabaseUnavailable, match="away"):
-        threads[0].result()
-    assert threads[1].result() is True
-    assert nothing_is_held()
 
 
 def test_a_lock_and_a_condition_of_its_name_are_something_else() -> None:

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from resourcepool.exceptions import BadOption
 from resourcepool.locks import Condition, Lock
+from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import change, expire
@@ -194,6 +195,8 @@ class TestTimedOutAgainstNotified:
 
         def another_comes_and_one_is_notified() -> None:
             seconds.extend(waiting())
+            # This thread polls for all of the process: ``notify`` must not have to wait for the lock.
+            eventually(lambda: not LockRow.objects.held().exists())
             told.append(InBackground(notify).result())
 
         just_before["after"] = another_comes_and_one_is_notified
