@@ -99,7 +99,7 @@ class Links:
         if alarm.key:
             return self.on_row(apps.get_model(alarm.model), alarm.key, names)
         model, filters = _list_of(alarm)
-        is_list = model is not None and isinstance(model._meta.pk, IntegerField)  # its form has a key: 0
+        is_list = model is not None and isinstance(model._meta.pk, IntegerField)  # its form has a key: 1
         return self._on_list(model, filters, names) if is_list else []
 
     def return_to_service(self, model: Any) -> list[Button]:

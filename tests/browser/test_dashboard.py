@@ -86,7 +86,7 @@ def test_it_is_accessible_to_screen_readers(window: Callable[..., Any]) -> None:
     page.locator("#rp0-more > summary").click()
     page.get_by_role("group", name="In use. Leased: 1 at the end").wait_for()
     page.get_by_role("group", name="Proxies").get_by_role(
-        "link", name=f"{proxy.pk}: {proxy.host}:{proxy.port}, leased (web1)"
+        "link", name=f"{proxy.pk}: {proxy}, leased (web1)"
     ).wait_for()
     page.get_by_role("status").get_by_text("Live").wait_for()
     assert page.locator("#rp-live svg:not([role=img]):not([aria-hidden])").count() == 0

@@ -89,7 +89,7 @@ def test_an_operator_quarantines_a_resource_and_returns_it(window: Callable[...,
     row = page.locator("#result_list tbody tr")
     assert "answers with 403" in row.inner_text()
     row.locator(".field-named a").click()
-    page.get_by_text("It can be leased again in").wait_for()
+    page.get_by_text("It is quarantined for another").first.wait_for()
     page.get_by_role("button", name="Return to service").click()
     page.get_by_text(f"Proxy {proxy} was returned to service.").wait_for()
     lease = Proxy.pool.acquire(wait=False)

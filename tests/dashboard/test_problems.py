@@ -141,7 +141,8 @@ class TestWhatEndsThem:
         Task.objects.update(state="dead", finished_at=DbLater(-5))
         shown = problem(text_of(operator), "failed for good")
         (address,) = re.findall(r'form="rp-run-all" formaction="([^"]+)" name="action" value="retry"', shown)
-        posted = {"action": "retry", "_selected_action": "0", "select_across": "1"}
+        (form,) = re.findall(r'id="rp-run-all">(.+?)</form>', text_of(operator), re.DOTALL)
+        posted = {"action": "retry", **dict(re.findall(r'name="(_?sel[^"]+)" value="(\d)"', form))}
         page = operator.post(address.replace("&amp;", "&"), posted).content.decode()
         assert "2 selected." in page
         operator.post(address.replace("&amp;", "&"), {**posted, "confirmed": "yes", "reason": ""})
