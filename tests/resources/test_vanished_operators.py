@@ -22,7 +22,7 @@ def import_proxies(folder: Path) -> None:
     call_command("resourcepool_import", str(file))
 
 
-LOCKS = re.compile("FOR UPDATE|^(UPDATE|INSERT) ")
+LOCKS = re.compile("FOR UPDATE|(^|FOR )(UPDATE|INSERT) ")
 CHANGES: dict[str, Callable[[Path], object]] = {
     "delete": lambda folder: Proxy.objects.all().delete(),
     "import": import_proxies,

@@ -155,16 +155,16 @@ def test_an_assignment_waits_for_a_rebuild_that_has_the_whole_pool_locked(
 def test_an_assignment_that_has_found_some_tasks_does_not_wait_for_a_rebuild_that_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    d, limited, waits = dispenser(letters("abcdef")), bucket_lifecycle.assignment_transaction, list[int]()
+    d, limited, waits = dispenser(letters("abcdef")), bucket_lifecycle.short_transaction, list[int]()
 
-    def noted(using: str, *, wait: int = 0) -> Any:
+    def noted(connection: Any, *, wait: int = 0) -> Any:
         waits.append(wait)
-        return limited(using, wait=wait)
+        return limited(connection, wait=wait)
 
     told = d.assign_tasks(3, "alice")
     with transaction.atomic():
         d.recreate_task_pool(letters("fed"))
-        monkeypatch.setattr(bucket_lifecycle, "assignment_transaction", noted)
+        monkeypatch.setattr(bucket_lifecycle, "short_transaction", noted)
         again = InBackground(lambda: TaskDispenser("reviews").assign_tasks(6, "alice")).result(30)
     assert again == told
     assert waits == [bucket_lifecycle.WAIT, bucket_lifecycle.SHORT_REBUILD]
