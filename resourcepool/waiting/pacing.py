@@ -111,10 +111,6 @@ class Pacing:
             expected = ahead / self.per_second * (1 - ahead**-FIRST_LOOK)
         return min(max(min(expected, self._mean) * self._late, SHORTEST), LONGEST)
 
-    def first_scan(self, now: float) -> float:
-        """Return the seconds from the first look to the second scan; the first one comes with the ticket."""
-        return SHORTEST if self.crowded_until > now else EMPTY_FOR + SHORTEST
-
 
 def pause(waited: float, *, is_near: bool, grant_seconds: float) -> float:
     """Return the seconds until the next look, after ``waited``; a row stays granted for ``grant_seconds``."""
