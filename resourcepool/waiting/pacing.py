@@ -111,6 +111,11 @@ class Pacing:
             expected = ahead / self.per_second * (1 - ahead**-FIRST_LOOK)
         return min(max(min(expected, self._mean) * self._late, SHORTEST), LONGEST)
 
+    def second_scan(self, now: float) -> float:
+        """Return the seconds from the first look to the second scan; the first one comes with the ticket."""
+        # With ``SHORTEST`` in a crowded line: 48 on 40 needs a sixth more statements, and the p99 is 1.4 times as long.
+        return 5 * SHORTEST if self.crowded_until > now else EMPTY_FOR + SHORTEST
+
 
 def pause(waited: float, *, is_near: bool, grant_seconds: float) -> float:
     """Return the seconds until the next look, after ``waited``; a row stays granted for ``grant_seconds``."""

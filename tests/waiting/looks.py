@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Proxy
-from resourcepool.waiting import tickets, waiter
+from resourcepool.waiting import tickets
 from resourcepool.waiting.pacing import Pacing
 from resourcepool.waiting.poll import poller_on
 from tests.eventually import InBackground, eventually
@@ -53,7 +53,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
 def distant_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first look comes so late that only a wake-up helps."""
     monkeypatch.setattr(Pacing, "first_look", lambda *_: LONG)
-    monkeypatch.setattr(waiter, "SECOND_SCAN", LONG)
+    monkeypatch.setattr(Pacing, "second_scan", lambda *_: LONG)
 
 
 def waiting(**wishes: Any) -> InBackground:
