@@ -21,11 +21,11 @@ def use_hints() -> None:
     """Send and hear hints as BENCH_HINTS says."""
     from django.conf import settings
 
-    from resourcepool import hints
+    from resourcepool.hints.choice import load
 
     if os.environ["BENCH_HINTS"]:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HINTS": os.environ["BENCH_HINTS"]}
-        hints.load()  # as the app does when it starts
+        load()  # hints, as the app does when it starts
 
 
 def consume(stream: str, path: str) -> None:

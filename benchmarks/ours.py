@@ -20,11 +20,11 @@ class Ours(Contestant):
         from django.db import connections
         from django.test import override_settings
 
-        from resourcepool import hints
+        from resourcepool.hints.choice import load
         from resourcepool.models import Event, Proxy, Ticket
 
         with override_settings(RESOURCEPOOL=cls.chosen()):
-            hints.load()  # as the app does when it starts
+            load()  # hints, as the app does when it starts
         Event.objects.all()._raw_delete("default")
         Ticket.objects.all()._raw_delete("default")
         Proxy.objects.all()._raw_delete("default")
