@@ -45,7 +45,7 @@ def _assign(connection: BaseDatabaseWrapper, model: Model, mine: list[Waiter], n
         if has_waited_long or not alike[0].pacing.is_moving(now):
             on_time = _is_any_near(connection, model, selector, alike) or not has_waited_long
         # Many scan soon after their first look: for each other, they would try to give the same rows.
-        own = None if has_waited_long else [ticket.pk for waiter in alike if (ticket := waiter.ticket)]
+        own = None if has_waited_long else {ticket.pk for waiter in alike if (ticket := waiter.ticket)}
         seen, _ = assignment.assign_free_rows(connection, model, selector, FIRST_TICKETS + demand, own)
         if seen.next_in is not None and on_time:
             soonest = min(soonest, max(seen.next_in, TOGETHER))
