@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Stream, Task
+from resourcepool.models import Stream
 from resourcepool.status.work.streams import streams
 from resourcepool.taskqueue import handler, submit
 from tests.eventually import eventually
-from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream
+from tests.taskqueue.consumers import WITHIN, consuming, finished, stream
 from tests.taskqueue.test_stream_worker import leads, run_once
 
 WRONG: list[dict[str, Any]] = [
@@ -57,15 +57,3 @@ def test_a_leader_goes_on_with_the_settings_that_were_right(monkeypatch: pytest.
     Stream.objects.update(on_failure="skip", lanes=3)
     run_once(worker)
     assert (worker._settings.lanes, worker._settings.on_failure) == (3, "skip")
-
-
-def test_a_task_with_values_past_validation_fails_in_a_sentence() -> None:
-    stream(on_failure="skip")
-    handler("note")(lambda _: None)
-    for key in "ab":
-        submit("oracle", "note", key=key)
-    Task.objects.filter(key="a").update(params="{no JSON")
-    with consuming():
-        finished(2)
-    assert states() == {"a": "skipped", "b": "done"}
-    assert "JSONDecodeError" in Task.objects.get(key="a").outcome
