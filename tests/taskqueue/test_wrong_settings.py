@@ -25,22 +25,23 @@ WRONG: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_what_is_wrong_is_named(wrong: dict[str, Any]) -> None:
+    ((name, value),) = wrong.items()
+    assert Stream(**wrong).wrong_settings().startswith(f"{name}={value!r}: ")
+
+
 def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
-    wrong: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("resourcepool.taskqueue.consumer.SETTINGS_CHECK_EVERY", 0.1)
-    stream()
-    ((name, value),) = wrong.items()
-    right = {name: getattr(Stream.objects.get(), name)}
-    Stream.objects.update(**wrong)
+    stream(lanes=0)
     handler("note")(lambda _: None)
     submit("oracle", "note", key="a")
-    said = f"{name}={value!r}: "
-    (one,) = streams("oracle")
-    assert said in one.explanation
+    said = "lanes=0: "
+    assert said in streams("oracle")[0].explanation
     with consuming():
         eventually(lambda: said in caplog.text, WITHIN)
-        Stream.objects.update(**right)
+        Stream.objects.update(lanes=1)
         finished(1)
     assert caplog.text.count(said) == 1
     assert streams("oracle")[0].explanation == ""

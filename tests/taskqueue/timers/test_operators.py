@@ -75,13 +75,6 @@ def test_a_running_timer_is_not_cancelled_but_a_recurring_one_does_not_fire_agai
         assert (now(row).state, now(row).schedule, now(row).holder) == ("running", "", "web-1")
 
 
-def test_what_a_dead_process_has_left_is_cancelled() -> None:
-    row = running()
-    expire(row)
-    assert Timer.objects.all().cancel() == 1
-    assert (now(row).state, now(row).holder) == ("cancelled", "")
-
-
 def test_filters_agree_with_the_states() -> None:
     timer("ahead")
     timer("due", -5)

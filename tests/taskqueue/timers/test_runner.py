@@ -37,15 +37,6 @@ def test_no_timer_is_begun_before_its_moment(seen: list[Any]) -> None:
     assert all(one.late_by >= datetime.timedelta(0) for one in seen)
 
 
-def test_what_is_set_while_it_waits_is_handled(seen: list[Any]) -> None:
-    with handling():
-        eventually(TimerNode.objects.exists, WITHIN)
-        due("a")
-        over(1)
-        timers.schedule("b", topic="t", after=0.1)
-        over(2)
-
-
 def test_a_topic_without_a_handler_here_is_left_alone(seen: list[Any]) -> None:
     due("theirs", topic="unknown here")
     due("mine")

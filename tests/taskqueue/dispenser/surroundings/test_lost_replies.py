@@ -71,14 +71,6 @@ def test_what_was_added_and_taken_out_for_good_at_once_is_not_added_again(wire: 
     assert states() == {}
 
 
-def test_what_a_rebuild_added_and_others_took_out_for_good_is_not_added_again(wire: Wire) -> None:
-    d, taken = dispenser(), []
-    wire.cut_after(COMMIT, meanwhile=lambda: taken.extend(TaskPool("reviews").assign(20)))
-    assert d.recreate_task_pool(letters(TWENTY)) == Rebuilt(added=20)
-    assert "".join(taken) == TWENTY
-    assert states() == {}
-
-
 def test_what_was_put_into_a_bucket_and_popped_by_a_twin_is_not_put_into_it_again(wire: Wire) -> None:
     popped: list[Any] = []
     dispenser()
