@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction
-from resourcepool.locks import Barrier, Condition, Lock, barrier as barriers
+from resourcepool.locks import Barrier, Condition, barrier as barriers
 from resourcepool.locks.bulk_release import remove_barriers
 from resourcepool.models import Barrier as BarrierRow, ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
@@ -175,17 +175,6 @@ def test_who_removed_it_is_told_so_also_if_the_answer_is_lost() -> None:
         assert Barrier(NAME).remove()
         assert wire.cuts == 1
         assert not Barrier(NAME).remove()
-
-
-def test_a_lock_and_a_condition_of_its_name_are_something_else() -> None:
-    Barrier(NAME).create()
-    (thread,) = waiting()
-    with Lock(NAME) as held:
-        assert held.is_held
-        assert Condition(Lock(NAME)).notify_all() == 0
-    assert thread.is_alive()
-    Barrier(NAME).remove()
-    assert thread.result() is True
 
 
 def test_in_asyncio() -> None:

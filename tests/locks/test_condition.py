@@ -153,7 +153,7 @@ class TestTheLock:
             finally:
                 end()
 
-        waits = ["/conditions/condition.py", "/threads/sync_async.py"]
+        waits = ["/locks/condition.py", "/db/sync_async.py"]
         moments = (["_run_wait"], waits), (["_take"], ["/locks/lock.py", "/locks/lockable.py"])
         for since, files in moments:
             for place in at_each_line(look, prepare, since=since, files=files):

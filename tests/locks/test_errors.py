@@ -1,6 +1,5 @@
 """Errors say what is wrong in words that help here, and mistakes that would pass unseen are errors."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -9,23 +8,6 @@ from django.db import transaction
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.locks import Barrier, Condition, Lock, RWLock, Semaphore
 from tests.eventually import InBackground
-
-
-def generator() -> Iterator[int]:
-    yield 1
-
-
-async def asynchronous_generator() -> AsyncIterator[int]:
-    yield 1
-
-
-@pytest.mark.parametrize("function", [generator, asynchronous_generator])
-def test_a_generator_is_not_decorated_for_its_body_would_run_without_the_lock(
-    function: Callable[[], Any],
-) -> None:
-    for lock in (Lock("report"), Semaphore("report"), RWLock("report").read()):
-        with pytest.raises(BadOption, match="generator"):
-            lock(function)
 
 
 def test_an_open_transaction_is_refused_without_advice_that_locks_do_not_take() -> None:
