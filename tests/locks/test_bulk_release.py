@@ -12,7 +12,7 @@ from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
-from resourcepool.locks.bulk_release import revoke, revoke_holders
+from resourcepool.locks.bulk_release import revoke_holders
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Event, RWLockPermit, SemaphorePermit, Ticket
 from tests.app.rows import change, columns
@@ -31,10 +31,6 @@ def held_by(holder: str, seconds: float = 60) -> list[Any]:
         SemaphorePermit.objects.create(key="seats#1", name="seats", **fields),
         RWLockPermit.objects.create(key="book#0", name="book", **fields),
     ]
-
-
-def freeing(reason: Any = "", actor: Any = "") -> int:
-    return revoke(LockRow.objects.all(), reason, actor=actor)
 
 
 def holders(rows: list[Any]) -> set[str]:
@@ -170,7 +166,7 @@ class TestOfAnother:
     @pytest.mark.parametrize("option", ["reason", "actor"])
     def test_a_reason_and_an_actor_are_lines_of_text(self, option: str, asked: Any) -> None:
         rows = held_by(STRANGER)
-        for release in (partial(release_all, STRANGER), release_all, freeing):
+        for release in (partial(release_all, STRANGER), release_all):
             with pytest.raises(BadOption, match=f"{option}="):
                 release(**{option: asked})
         assert holders(rows) == {STRANGER}
