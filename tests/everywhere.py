@@ -122,6 +122,7 @@ IN_TURN = (
     "tests/locks/test_resize.py",  # all rows of a name are locked
     "tests/locks/test_names.py",  # collations and the lengths of columns
     "tests/locks/test_rwlock_any_order.py",  # all calls in every order
+    "tests/locks/test_semaphore_any_order.py",  # the same
     "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
     "tests/locks/test_rwlock_order.py",  # the order of the line, and of the rows
     "tests/locks/test_rwlock_revoked.py",  # hand-overs to one ticket for several rows
