@@ -41,7 +41,7 @@ def test_the_list_of_dispensers_says_what_waits_who_has_what_and_why_nothing_is_
     failed("f", name="empty")
     shown = page(admin_client, "dispenser", "changelist")
     assert "only failed tasks" in shown
-    assert "1 failed task waits to be retried or discarded" in shown
+    assert "failed tasks to retry or discard: 1" in shown
     assert "<dt>Buckets live, expired</dt>" in page(admin_client, "dispenser", "change", "reviews")
 
 
