@@ -160,13 +160,7 @@ def test_pausing_a_stream_in_its_form_emits_an_event_with_the_user(
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
     row = Stream.objects.get()
     names = (
-        "on_failure",
-        "retries",
-        "retry_delay",
-        "max_crashes",
-        "lanes",
-        "term_ttl",
-        "lock_delay",
+        *("on_failure", "retries", "retry_delay", "max_crashes", "lanes", "term_ttl", "lock_delay"),
         "done_kept",
     )
     form = {name: getattr(row, name) for name in names}
