@@ -124,10 +124,9 @@ def _of_systems(text: str, visible: Set[Any]) -> Iterator[Found]:
     for system in named_systems().values():
         name = _name_in(text, system.subject) or text
         if {*system.viewed} <= visible and (status := system.reader.get(name)):
-            details = [*system.details[:1]]
-            status = status if {*details} <= visible or not details else status.redacted()
+            shown = status if {*system.details} <= visible else status.redacted()
             title = f"{capfirst(system.title)} {name}"
-            yield Found(title, _figures(system, status), system.viewed[0], name, _blocking(status))
+            yield Found(title, _figures(system, shown), system.viewed[0], name, _blocking(shown))
 
 
 def _blocking(status: Any) -> list[tuple[Any, Any, str]]:

@@ -22,7 +22,7 @@ from resourcepool.management.arguments import (
 )
 from resourcepool.management.base import actor
 from resourcepool.management.commands.resourcepool_status import alarms_as_text
-from resourcepool.management.layout import more_rows_note, one_line, table
+from resourcepool.management.layout import FittedTable, more_rows_note, one_line
 from resourcepool.management.subcommands import CommandGroup, Options, Report, Subcommand, action, query
 from resourcepool.operations.operation import Applied
 from resourcepool.operations.queues import (
@@ -237,7 +237,7 @@ def _show(options: Options) -> Report:
 def _show_all(statuses: Sequence[QueueGroupStatus]) -> Report:
     add = "`manage.py resourcepool_queues add <queue group> <queue> .. --new`"
     empty = _("No queue groups yet; create one with %s.") % add
-    return {}, [table(statuses, report.QUEUE_GROUPS) if statuses else empty]
+    return {}, [FittedTable(statuses, report.QUEUE_GROUPS) if statuses else empty]
 
 
 def _show_one(status: QueueGroupStatus, ids: Sequence[str], limit: int) -> Report:

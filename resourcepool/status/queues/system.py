@@ -8,7 +8,7 @@ from typing import Any
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind, about_row
-from resourcepool.status.badge import PAUSED, WORKING, Badge, Level
+from resourcepool.status.badge import PAUSED, WORKING, Badge, Level, first_badge
 from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.system import QUEUES, RowList, System, gauge
@@ -216,7 +216,7 @@ def badge_of_server(group: QueueGroupStatus | QueueGroup, server: Any) -> Badge:
         (server.is_draining, DRAINING_LATE if is_late else DRAINING),
         (is_late, LATE),
     )
-    return next((badge for applies, badge in states if applies), UP)
+    return first_badge(states, UP)
 
 
 def queue_group_badge(group: QueueGroupStatus) -> Badge:
@@ -227,7 +227,7 @@ def queue_group_badge(group: QueueGroupStatus) -> Badge:
         (any(badge_of_server(group, server) is HANGS for server in group.alive), SERVER_HANGS),
         (group.unowned_why, UNOWNED),
     )
-    return next((badge for applies, badge in states if applies), WORKING)
+    return first_badge(states, WORKING)
 
 
 SYSTEM = System(

@@ -12,7 +12,7 @@ from resourcepool.db.rows import count_groups
 from resourcepool.elections.models import selector
 from resourcepool.events import localized
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind, about_row, failed_work
-from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level, first_badge
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.system import WORK, NamedSystem, Panel, RowList, count, counts, gauge, seconds, text
@@ -102,7 +102,7 @@ class StreamStatus(ReasonsMixin):
             (alone and alone.lacks_handler, NO_HANDLER),
             (first, WORKING),
         )
-        return next((badge for applies, badge in states if applies), IDLE)
+        return first_badge(states, IDLE)
 
     def reasons(self) -> Iterator[str]:
         first = self.first
@@ -275,12 +275,5 @@ SYSTEM = NamedSystem(
         AlarmKind.DEAD_TASKS: ("retry", "discard"),
         AlarmKind.LATE_TASKS: ("discard",),
     },
-    panel=Panel(
-        _("Streams"),
-        _("tasks in order"),
-        order=20,
-        id_prefix="rps",
-        title_of_all=_("All streams"),
-        details=Task,
-    ),
+    panel=Panel(_("Streams"), _("tasks in order"), order=20),
 )
