@@ -4,24 +4,14 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Task
-from resourcepool.taskqueue.policy import GIVEN_BACK, End, Policy, Result, after_crash, end_of
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue.policy import GIVEN_BACK, End, Result, after_crash, end_of
 
 FAILED = Result("", "no")
 
-PLAIN = {
-    "on_failure": "block",
-    "retries": 0,
-    "retry_delay": 10.0,
-    "max_crashes": 3,
-    "lanes": 1,
-    "done_kept": 60.0,
-    "is_paused": False,
-}
 
-
-def policy(**changes: Any) -> Policy:
-    return Policy(**{**PLAIN, **changes})
+def policy(**changes: Any) -> Stream:
+    return Stream(**{"retries": 0, **changes})
 
 
 @pytest.mark.parametrize(

@@ -47,16 +47,16 @@ def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
 
 
 def test_a_leader_goes_on_with_the_settings_that_were_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.consumer.POLICY_MAX_AGE", 0)
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.SETTINGS_MAX_AGE", 0)
     worker = leads(lanes=2)
     run_once(worker)
     Stream.objects.update(on_failure="x", lanes=0)
     run_once(worker)
-    assert worker._policy is not None
-    assert (worker._policy.lanes, worker._policy.on_failure) == (2, "block")
+    assert worker._settings is not None
+    assert (worker._settings.lanes, worker._settings.on_failure) == (2, "block")
     Stream.objects.update(on_failure="skip", lanes=3)
     run_once(worker)
-    assert (worker._policy.lanes, worker._policy.on_failure) == (3, "skip")
+    assert (worker._settings.lanes, worker._settings.on_failure) == (3, "skip")
 
 
 def test_a_task_with_values_past_validation_fails_in_a_sentence() -> None:

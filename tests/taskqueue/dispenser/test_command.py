@@ -64,6 +64,6 @@ def test_clearing_removes_what_is_ready_once_somebody_confirms_it() -> None:
 def test_status_tells_its_alarms() -> None:
     dispenser()
     failed("a")
-    assert "dispenser: reviews: 1 failed for good and waits for an operator: retry or discard it." in said(
+    assert "dispenser: reviews: failed for good, waiting for an operator: 1. Retry or discard them." in said(
         "resourcepool_status"
     )

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.contrib.celery_timers import tasks as handover
-from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import claims
 from tests.app.rows import expire
 from tests.eventually import eventually
 from tests.spawned import Spawner
@@ -226,31 +224,3 @@ def test_of_a_change_and_the_handler_exactly_one_wins(kind: str, spawn: Spawner)
     expected = {"cancel": "cancelled", "reschedule": "pending", "replace": "pending"}[kind]
     found = states()
     assert {found[name] for name in winners} <= {expected}
-
-
-@pytest.mark.parametrize("by", ["its own threads", "another process"])
-def test_a_claim_whose_answer_was_lost_is_taken_up_also_when_the_node_may_handle_its_topic_no_more(
-    by: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[Any] = []
-    timers.on("t")(sent.append)
-    module, name = (claims, "finish_and_claim") if by == "its own threads" else (handover, "hand_over")
-    send = getattr(module, name)
-
-    def lost(*args: Any) -> Any:
-        answer = send(*args)
-        if Topic.objects.filter(requires={}).update(requires={"zone": "another"}):
-            raise DatabaseUnavailable("no answer, because the process stood still")
-        return answer
-
-    @contextlib.contextmanager
-    def carrier() -> Any:
-        yield lambda *message: sent.append(message)
-
-    monkeypatch.setattr(module, name, lost)
-    monkeypatch.setattr("resourcepool.taskqueue.timers.runner.RULES_MAX_AGE", 0)
-    topic()
-    due()
-    with handling(**({} if name == "finish_and_claim" else {"by": carrier})):
-        eventually(lambda: sent, WITHIN)
-    assert (timer().attempts, timer().crashes) == ((1, 0) if name == "finish_and_claim" else (0, 0))

@@ -28,7 +28,7 @@ def wire() -> Iterator[Wire]:
 
 def fire() -> None:
     """Handle due timers, as a node does."""
-    rules, found = due_timers.read_rules("default", ["t"]), due_timers.read_due("default", ["t"], 100, 100)
+    rules, found = due_timers.read_topics("default", ["t"]), due_timers.read_due("default", ["t"], 100, 100)
     claimed, _ = claims.finish_and_claim("default", [], [one.pk for one in found], rules, "a node")
     claims.finish_and_claim("default", [(one, Result("")) for one in claimed], [], rules, "a node")
 

@@ -136,7 +136,7 @@ def test_one_that_sets_itself_again_in_its_handler_is_not_ended_by_its_end() -> 
 
 
 def test_a_paused_topic_begins_nothing(seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.timers.runner.RULES_MAX_AGE", 0.05)
+    monkeypatch.setattr("resourcepool.taskqueue.timers.runner.TOPICS_MAX_AGE", 0.05)
     topic(is_paused=True)
     topic("u")
     timers.on("u")(seen.append)

@@ -52,7 +52,7 @@ def claimed_here() -> timers.RunningTimer:
     due()
     found = runners.read_due("default", ["t"], 1, 0)
     ((claimed,), _) = claims.finish_and_claim(
-        "default", [], [one.pk for one in found], runners.read_rules("default", ["t"]), "this node"
+        "default", [], [one.pk for one in found], runners.read_topics("default", ["t"]), "this node"
     )
     return timers.RunningTimer("default", claimed, handling_of("t"))
 
