@@ -72,19 +72,9 @@ class StreamAdmin(ContainerAdmin):
 class TaskAdmin(WorkAdmin):
     list_display = ("key", "stream", "type", "status_badge", "attempts", "outcome", "submitted_at")
     fields = (
-        *(
-            "stream",
-            "key",
-            "type",
-            "lane",
-            "params",
-            "status_badge",
-            "outcome",
-            "attempts",
-            "failures",
-            "crashes",
-        ),
-        *("task_time", "submitted_at", "started_at", "finished_at", "holder", "term", "fence"),
+        *("stream", "key", "type", "lane", "params", "status_badge", "outcome"),
+        *("attempts", "failures", "crashes", "task_time", "submitted_at", "started_at", "finished_at"),
+        *("holder", "term", "fence"),
     )
     list_filter = (text_filter("stream", _("stream")), TaskStatusFilter)
     search_fields = ("key",)

@@ -39,11 +39,7 @@ def test_a_row_shows_holder_host_start_and_remaining_time(viewer: Client, proxy:
     event(proxy, ago=600, host="web1", pid=41)
     page = text(viewer.get(LIST))
     for said in (
-        "crawler 7",
-        "<small>web1 · for 10 min, since",
-        "17 min",
-        "eu fast",
-        "check: bad",
+        *("crawler 7", "<small>web1 · for 10 min, since", "17 min", "eu fast", "check: bad"),
         '<span class="resourcepool-state busy">',
     ):
         assert said in page

@@ -11,7 +11,7 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.db.rows import count_groups, count_groups_since
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row, failed_work
-from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level, first_badge
 from resourcepool.status.snapshots import Until, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.system import WORK, NamedSystem, Panel, RowList, count, gauge, seconds, text
@@ -105,7 +105,7 @@ class TopicStatus(ReasonsMixin):
             (self.due or self.running or self.done, WORKING),
             (self.first, WAITING),
         )
-        return next((badge for applies, badge in states if applies), IDLE)
+        return first_badge(states, IDLE)
 
     def reasons(self) -> Iterator[str]:
         if self.first is None:
@@ -279,13 +279,5 @@ SYSTEM = NamedSystem(
         AlarmKind.NO_NODE: ("pause",),
         AlarmKind.LATE_TIMERS: ("cancel",),
     },
-    panel=Panel(
-        _("Timers"),
-        _("one-time and recurring"),
-        order=50,
-        id_prefix="rpt",
-        html_id="rp-timers",
-        css="rp-topics",
-        details=Timer,
-    ),
+    panel=Panel(_("Timers"), _("one-time and recurring"), order=50),
 )

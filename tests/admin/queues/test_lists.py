@@ -143,11 +143,7 @@ def test_a_range_is_written_out_as_the_command_does(administrator: Client) -> No
     queue_group(queues=0)
     assert "5 queues were added." in text(add(administrator, queues="08..10\nx\neu-7..7"))
     assert list(Queue.objects.order_by("pk").values_list("queue_id", flat=True)) == [
-        "08",
-        "09",
-        "10",
-        "x",
-        "eu-7",
+        *("08", "09", "10", "x", "eu-7"),
     ]
     assert "0..63 are 64 queues" in text(administrator.get(f"{QUEUES}add/"))
 

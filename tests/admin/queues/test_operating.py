@@ -56,7 +56,7 @@ def test_a_drain_that_leaves_queues_where_they_are_says_so(operator: Client) -> 
     said = text(do(operator, "drain", [first]))
     assert f"1 is draining: {first}." in said
     assert (
-        f"4 queues stay on draining servers, for example queue q0 on {first}: no other server is running"
+        f"Queues that stay on draining servers: 4, for example queue q0 on {first}: no other server is running"
         in said
     )
     second = server(orders, "B")

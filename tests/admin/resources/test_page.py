@@ -31,13 +31,7 @@ def test_the_page_shows_state_and_activity(operator: Client, proxy: Proxy) -> No
     event(proxy, EventKind.CHECKED, reason="ok <b>", seconds=0.25, actor="ann")
     event(new(Proxy), EventKind.LEAKED, reason="of another one")
     page = text(operator.get(url(proxy)))
-    for said in (
-        "crawler &lt;7&gt;",
-        "web1 pid 41",
-        "2 min ago",
-        "ok &lt;b&gt;",
-        "0.25 s",
-    ):
+    for said in (*("crawler &lt;7&gt;", "web1 pid 41", "2 min ago", "ok &lt;b&gt;", "0.25 s"),):
         assert said in page
     assert "of another one" not in page
     for name in ("revoke", "quarantine", "drain", "reserve"):
