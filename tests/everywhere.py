@@ -40,10 +40,9 @@ EVERYWHERE = (
     "tests/db/test_background.py",  # a connection of a thread's own
     "tests/db/test_open_transaction.py",  # what a transaction shows and locks
     "tests/db/dialect",  # the differences themselves
-    "tests/locks/test_rwlock_plans.py",  # EXPLAIN
+    "tests/locks/test_plans.py",  # EXPLAIN
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
-    "tests/locks/test_condition_plans.py",  # EXPLAIN
     "tests/locks/channels/test_plans.py",  # EXPLAIN
     "tests/taskqueue/dispenser/test_plans.py",  # EXPLAIN
     "tests/encryption/test_field_bound.py::test_values_stored_alike_are_equal",  # types of columns
