@@ -76,7 +76,6 @@ IN_TURN = (
     "tests/taskqueue/timers/test_sessions.py",  # sessions that end
     "tests/queues/test_reassignment.py",  # one UPDATE for many rows
     "tests/safety/test_measurements.py",  # what is measured on it
-    "tests/concurrency/test_counter.py",  # mutual exclusion
     "tests/concurrency/test_crashes.py",  # kills in the middle of statements
     # What builds on leases and tickets: each has statements of its own, put together like theirs
     "tests/locks/test_contract.py",  # claims, hand-overs and row counts of each kind

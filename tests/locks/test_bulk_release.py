@@ -4,13 +4,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import transaction
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.terms import default_holder
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.bulk_release import revoke_holders
 from resourcepool.locks.models import Lock as LockRow
@@ -117,16 +115,6 @@ class TestOfThisProcess:
         release_all()
         assert waits.result() is True
         assert side.acquire(blocking=False) is not None
-
-    def test_by_its_own_holder(self) -> None:
-        Lock("mine").acquire()
-        assert release_all(default_holder()) == 1
-
-    def test_in_a_transaction_at_its_commit(self) -> None:
-        Lock("mine").acquire()
-        with transaction.atomic():
-            assert release_all() == 1
-        assert not Lock("mine").locked()
 
 
 class TestOfAnother:

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption
-from resourcepool.locks import Condition, Lock, RWLock, Semaphore, registry
+from resourcepool.locks import Lock, RWLock, Semaphore, registry
 from resourcepool.models import Ticket
 from tests.eventually import InBackground, eventually
 
@@ -48,21 +48,6 @@ def test_whoever_waits_for_a_name_is_handed_it(kind: Callable[[str], Any], name:
     waits = InBackground(lambda: kind(name).acquire(timeout=30) is not None)
     eventually(Ticket.objects.waiting().exists)
     kind(name).release()
-    assert waits.result()
-
-
-@pytest.mark.parametrize("name", NAMES[:3], ids=["emoji", "quotes", "slashes"])
-def test_who_waits_to_be_notified_under_a_long_name_is(name: str) -> None:
-    condition = Condition(Lock(name))
-
-    def wait() -> bool:
-        with condition:
-            return condition.wait(30)
-
-    waits = InBackground(wait)
-    eventually(Ticket.objects.filter(pool__startswith="resourcepool.conditionwaiter").exists)
-    with condition:
-        assert condition.notify() == 1
     assert waits.result()
 
 

@@ -24,21 +24,6 @@ async def all_of(reader: Any) -> list[Any]:
     return found
 
 
-def test_messages_are_read_and_published() -> None:
-    async def main() -> None:
-        channel = Channel("c")
-        async with await channel.asubscribe(timeout=LONG) as reader:
-            publishing = asyncio.create_task(channel.apublish("a"))
-            async for message in reader:
-                assert message.payload == "a"
-                await message.adone()
-                break
-            assert await publishing == 1
-        assert await reader.aget() is None
-
-    asyncio.run(main())
-
-
 def test_many_that_wait_occupy_no_thread() -> None:
     async def main() -> None:
         before = threading.active_count()
