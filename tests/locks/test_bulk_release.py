@@ -82,14 +82,6 @@ class TestOfThisProcess:
         assert release_all() == 1
         assert not Lock("mine").locked()
 
-    def test_they_are_not_held_any_more(self) -> None:
-        Lock("mine").acquire()
-        Semaphore("seats").acquire()
-        release_all()
-        for one in (Lock("mine"), Semaphore("seats")):
-            with pytest.raises(NotHeld):
-                one.release()
-
     @pytest.mark.parametrize("one", [Lock("mine"), Semaphore("seats")], ids=repr)
     def test_an_open_block_says_at_its_end_that_it_has_nothing_to_release(self, one: Any) -> None:
         with pytest.raises(NotHeld), one:

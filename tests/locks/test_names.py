@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption
@@ -64,21 +63,6 @@ def test_a_name_that_was_used_once_is_not_remembered_by_its_thread(kind: Callabl
         with kind(f"once {number}"):
             pass
     assert not registry.current_owner().holds
-
-
-def used(kind: Callable[[str], Any]) -> None:
-    """Have this process know that the rows exist, from being refused and from finding them."""
-    one = kind("report")
-    one.acquire()
-    assert InBackground(lambda: kind("report").acquire(blocking=False)).result() is None
-    one.release()
-
-
-@of_each_kind
-def test_rows_are_made_again_after_the_database_was_emptied(kind: Callable[[str], Any]) -> None:
-    used(kind)
-    call_command("flush", interactive=False)
-    assert kind("report").acquire(blocking=False)
 
 
 @of_each_kind

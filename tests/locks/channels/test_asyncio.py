@@ -14,7 +14,7 @@ from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.position import Position
 from resourcepool.models import Ticket
 from tests.eventually import eventually
-from tests.locks.channels.reading import LONG, durable, filled
+from tests.locks.channels.reading import LONG, filled
 
 
 async def all_of(reader: Any) -> list[Any]:
@@ -55,23 +55,6 @@ def test_a_cancelled_call_keeps_what_was_missed_to_be_told() -> None:
 
     filled(3)
     asyncio.run(main())
-
-
-def test_the_second_one_under_a_name_waits() -> None:
-    async def main() -> None:
-        first = await Channel("c").asubscribe("a", from_="start")
-        with pytest.raises(AcquireTimeout):
-            await Channel("c").asubscribe("a", timeout=0.01)
-        second = asyncio.create_task(Channel("c").asubscribe("a", timeout=LONG))
-        assert await all_of(first) == [1, 2]
-        await first.aclose()
-        reader = await second
-        assert await all_of(reader) == []
-        await reader.aclose()
-
-    filled(2)
-    asyncio.run(main())
-    assert durable().cursor == 2
 
 
 def after(calls: int) -> Callable[[], bool]:
