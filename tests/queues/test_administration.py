@@ -120,6 +120,11 @@ class TestQueues:
         with pytest.raises(BadOption, match=next(iter(wrong))):
             administration.add_queues(NAME, ["x"], **wrong)
 
+    def test_that_nobody_has_are_removed_at_once(self) -> None:
+        create_queue_group(3)
+        administration.remove_queues(NAME, ["1", "3"])
+        assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
+
     def test_that_somebody_has_are_removed_when_it_has_finished_or_is_late(self) -> None:
         create_queue_group(2)
         foreign_server("A")
