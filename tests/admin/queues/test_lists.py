@@ -3,9 +3,7 @@
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
 from resourcepool.admin import filters
@@ -110,19 +108,6 @@ def test_filters_look_at_the_newest_moves(viewer: Client, scene: None, monkeypat
     assert len(found(viewer, MOVES)) == 2
 
 
-@pytest.mark.parametrize("address", [QUEUES, SERVERS, MOVES, LIST.format("queuegroup")])
-def test_a_list_takes_at_most_ten_queries_whatever_there_is(viewer: Client, address: str) -> None:
-    for number in range(3):
-        orders = queue_group(f"orders{number}", 40)
-        for name in "ABCD":
-            server(orders, name)
-    for query in ("", "?q=q", "?p=2") if address != LIST.format("queuegroup") else ("", "?q=o"):
-        viewer.get(address + query)
-        with CaptureQueriesContext(connection) as queries:
-            text(viewer.get(address + query))
-        assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
-
-
 def add(client: Client, **entered: Any) -> Any:
     form = {"queue_group": "orders", "queues": "a\nb\n", "parameter": "", "labels": "", **entered}
     return client.post(f"{QUEUES}add/", form, follow=True)
@@ -214,16 +199,3 @@ def test_a_server_whose_work_hangs_is_marked(viewer: Client, scene: None) -> Non
     Server.objects.filter(name="A").update(last_activity_at=DbLater(-3_600))
     assert text(viewer.get(SERVERS)).count(marked) == 1
     assert marked in text(viewer.get(f"{SERVERS}{Server.objects.get(name='A').pk}/change/"))
-
-
-def test_only_a_queue_group_with_queues_and_servers_is_called_at_work(viewer: Client) -> None:
-    orders = queue_group(queues=0)
-    state = '<span class="resourcepool-state {}">{}</span>'
-    assert state.format("idle", "no queues") in text(viewer.get(QUEUE_GROUPS))
-    Queue.objects.create(queue_group=orders, queue_id="q")
-    assert state.format("bad", "no server") in text(viewer.get(QUEUE_GROUPS))
-    server(orders, "A")
-    assert state.format("ok", "at work") in text(viewer.get(QUEUE_GROUPS))
-    orders.is_paused = True
-    orders.save()
-    assert state.format("warn", "paused") in text(viewer.get(QUEUE_GROUPS))
