@@ -53,15 +53,6 @@ class TestFree:
         with pytest.raises(LeaseLost):
             lease.ensure_held()
 
-    def test_the_late_holder_changes_nothing_for_the_next_one(self, proxy: Any) -> None:
-        late: Any = Proxy.pool.acquire()
-        Proxy.objects.revoke("stuck")
-        following: Any = Proxy.pool.acquire(holder="next")
-        with pytest.raises(LeaseLost):
-            late.release()
-        assert columns(proxy)["holder"] == "next"
-        following.release()
-
     def test_of_what_nobody_holds_does_nothing(self, proxy: Any) -> None:
         expired = new(Proxy, holder="dead", fence=3)
         expire(expired)

@@ -9,7 +9,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
 from tests.app.models import Device
-from tests.app.rows import busy_for, change, columns, expire, lasts, new, several
+from tests.app.rows import busy_for, change, columns, expire, lasts, new
 from tests.eventually import InBackground, eventually
 
 
@@ -228,13 +228,6 @@ class TestDelete:
         assert Proxy.pool.acquire(wait=False) is None
         proxy.delete()
         assert not Proxy.objects.exists()
-
-    def test_of_many_spares_the_held_ones(self) -> None:
-        several(Device, 5)
-        lease = Device.pool.acquire()
-        assert Device.objects.all().delete() == (4, {"testapp.Device": 4})
-        assert list(Device.objects.values_list("pk", flat=True)) == [lease.pk]
-        lease.renew()
 
     def test_of_one_whose_lease_has_expired_deletes_it(self, proxy: Any) -> None:
         Proxy.pool.acquire()
