@@ -10,6 +10,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.pool import Pool
 from resourcepool.waiting import acquire, assignment, release, tickets
 from resourcepool.waiting.poll import Poller
 from resourcepool.waiting.waiter import Waiter
@@ -50,6 +51,22 @@ def test_while_one_of_several_is_given_back(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(release, "release", interrupt)
     with pytest.raises(KeyboardInterrupt):
         acquire.release_quietly(leases)
+    assert kept() == []
+
+
+def test_while_the_second_of_several_is_put_into_a_handle(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(Proxy, 2)
+    handle, made = Pool.handle, []
+
+    def interrupted(*args: Any) -> Any:
+        if made:
+            raise KeyboardInterrupt
+        made.append(True)
+        return handle(*args)
+
+    monkeypatch.setattr(Pool, "handle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Proxy.pool.acquire_many(2, timeout=5)
     assert kept() == []
 
 
