@@ -41,12 +41,11 @@ EVERYWHERE = (
     "tests/db/test_open_transaction.py",  # what a transaction shows and locks
     "tests/db/dialect",  # the differences themselves
     "tests/locks/test_rwlock_plans.py",  # EXPLAIN
-    "tests/taskqueue/test_long_streams.py",  # EXPLAIN
-    "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
+    "tests/taskqueue/test_plans.py",  # EXPLAIN
     "tests/locks/test_condition_plans.py",  # EXPLAIN
     "tests/locks/channels/test_plans.py",  # EXPLAIN
     "tests/taskqueue/dispenser/test_plans.py",  # EXPLAIN
-    "tests/encryption/test_field_bound_address.py::test_values_stored_alike_are_equal",  # types of columns
+    "tests/encryption/test_field_bound.py::test_values_stored_alike_are_equal",  # types of columns
     # Tickets
     "tests/waiting/test_assignment.py",  # locks and the order of rows
     "tests/waiting/test_handover.py",  # two rows in one transaction
@@ -122,6 +121,7 @@ IN_TURN = (
     "tests/locks/test_resize.py",  # all rows of a name are locked
     "tests/locks/test_names.py",  # collations and the lengths of columns
     "tests/locks/test_rwlock_any_order.py",  # all calls in every order
+    "tests/locks/test_semaphore_any_order.py",  # the same
     "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
     "tests/locks/test_rwlock_order.py",  # the order of the line, and of the rows
     "tests/locks/test_rwlock_revoked.py",  # hand-overs to one ticket for several rows

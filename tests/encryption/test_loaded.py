@@ -26,6 +26,7 @@ def dumped(tmp_path: Path) -> Path:
     Login.objects.create(name="a", secret="of a")
     file = tmp_path / "dump.json"
     call_command("dumpdata", "resourcepool.proxy", "testapp.login", output=str(file))
+    assert "of a" not in file.read_text()
     for model in (Proxy, Login):
         model._base_manager.all()._raw_delete("default")
     return file
