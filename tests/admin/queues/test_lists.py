@@ -88,7 +88,7 @@ def test_a_server_says_how_it_is(viewer: Client, scene: None) -> None:
     assert "presumed dead in 4" in page or "presumed dead in 50" in page
     for said in ("presumed dead", "1 requested", "zone=eu", "2 h ago", "draining", "B/41/main"):
         assert said in page
-    counts = {row.name: (row.owned_count, row.requested_count) for row in found(viewer, SERVERS)}
+    counts = {row.name: (row.status.queues, row.status.awaits) for row in found(viewer, SERVERS)}
     assert counts == {"A": (2, 0), "dead": (1, 0), "B": (0, 1)}
     one = text(viewer.get(f"{SERVERS}{Server.objects.get(name='B').pk}/change/"))
     assert "zone=eu" in one
