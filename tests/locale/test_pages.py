@@ -108,7 +108,7 @@ def test_the_dashboard_says_in_chinese_what_is_wrong(client: Client) -> None:
     Proxy.objects.create(host="b.example", port=80, busy_before=DbLater(600), **parked)
     Job.objects.create(name="statistics", failed_at=DbNow(), result="DatabaseUnavailable: database 'x': gone")
     page = said(client, "/admin/resourcepool/dashboard/", **CHINESE)
-    assert "清扫从未运行过" in page
+    assert "清扫从未完成过" in page
     assert "检查：未能及时应答" in page
     assert "作业“统计”" in page
 

@@ -51,7 +51,7 @@ class TestShow:
         Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-60))
         shown = queues("show", "orders").out
         assert re.search(rf"^A #{dead.pk} +presumed dead +8 ", shown, re.MULTILINE)
-        assert "Alarms:\n  [unowned] queues: orders: no server is running; 8 queues have been unowned" in shown
+        assert "Alarms:\n  [unowned] queues: orders: no server is running; unowned queues: 8, " in shown
 
     def test_shows_that_it_is_paused(self, orders: QueueGroup) -> None:
         assert queues("pause", "orders").out == "Queue group orders was paused.\n"

@@ -27,7 +27,7 @@ from resourcepool.status.locks.lock_status import MAX_NAMES, LockStatus, lock_na
 from resourcepool.status.locks.summary import held_by, lock_facts, processes
 from resourcepool.status.system import count, seconds, text, whole
 from resourcepool.status.times import duration
-from resourcepool.translation import gettext as _, gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy
 
 HOLDER = 26  # characters of a holder in a table
 
@@ -107,7 +107,7 @@ class Command(CommandGroup):
             return
         (process,) = matching
         revoked = release_all(process, reason=reason, actor=actor())
-        self.stdout.write(ngettext("%d permit was revoked.", "%d permits were revoked.", revoked) % revoked)
+        self.stdout.write(_("Revoked permits: %d.") % revoked)
 
     def resize(self, options: Options) -> None:
         (one,) = _named(options["name"], LockKind.SEMAPHORE)
@@ -173,7 +173,7 @@ def _first(one: LockStatus) -> str:
     if one.kind is LockKind.BARRIER:
         return str(lock_badge(one).label)
     if not one.kind.is_held:
-        return ngettext("%d notified", "%d notified", one.held) % one.held if one.held else "-"
+        return _("%d notified") % one.held if one.held else "-"
     return short_holder(one.in_use[0].holder) if one.in_use else "-"
 
 

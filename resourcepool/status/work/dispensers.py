@@ -29,7 +29,7 @@ from resourcepool.status.system import (
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
-from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 
 MAX_COUNTED = 10_000  # tasks, or buckets; to count more would take too long
 State = DispenserTask.State
@@ -92,12 +92,7 @@ class DispenserStatus(ReasonsMixin):
         elif not self.failed:
             yield gettext("it has no unfinished tasks")
         if self.failed:
-            text = ngettext(
-                "%(count)d failed task waits to be retried or discarded",
-                "%(count)d failed tasks wait to be retried or discarded",
-                self.failed,
-            )
-            yield text % {"count": self.failed}
+            yield gettext("failed tasks to retry or discard: %d") % self.failed
 
 
 def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:

@@ -18,7 +18,7 @@ from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finish
 from resourcepool.status.system import WORK, NamedSystem, Panel, RowList, count, counts, gauge, seconds, text
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
-from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 from resourcepool.waiting.models import Ticket
 
 MAX_COUNTED = 10_000  # tasks; to count more would take too long
@@ -141,12 +141,8 @@ def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[A
         about, row = ABOUT_STREAMS % one.name, about_row(Task, one.first and one.first.pk)
         yield from failed_work(AlarmKind.DEAD_TASKS, about, one.dead)
         if one.blocked and one.leader and not one.is_paused and not one.is_blocked:
-            text = ngettext(
-                "%(count)d task blocks its lane: retry or discard it.",
-                "%(count)d tasks block their lanes: retry or discard them.",
-                one.blocked,
-            )
-            yield Alarm(AlarmKind.BLOCKED, about, text % {"count": one.blocked})
+            text = gettext("tasks that block their lanes: %d; retry or discard them.")
+            yield Alarm(AlarmKind.BLOCKED, about, text % one.blocked)
         if one.first is None or one.is_paused:
             continue
         if not one.leader or one.is_blocked:

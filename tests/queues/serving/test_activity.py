@@ -108,7 +108,7 @@ class TestALoop:
         with pytest.raises(ZeroDivisionError):
             loop.result()
         eventually(lambda: alarm() is not None, 20)
-        assert f"server {server.name} has 2 queues, but its code has not asked for work for " in str(alarm())
+        assert f"server {server.name} has queues (2), but its code has not asked for work for " in str(alarm())
         assert server.is_registered
         for _ in server.queues():  # work continues
             break

@@ -184,7 +184,7 @@ def test_dead_letters_are_an_alarm_also_of_a_paused_topic() -> None:
     timer(state="dead", finished_at=timezone.now())
     (alarm,) = timer_alarms(topics(), 60)
     assert (alarm.kind, alarm.is_severe) == (AlarmKind.DEAD_TIMERS, False)
-    assert alarm.text == "1 failed for good and waits for an operator: retry or discard it."
+    assert alarm.text == "failed for good, waiting for an operator: 1. Retry or discard them."
 
 
 def handed(name: str = "a", ago: float = 0.0, **columns: Any) -> None:
