@@ -198,11 +198,8 @@ class DispenserAdmin(ContainerAdmin):
         state = DispenserState.FAILED if row.status.failed else DispenserState.READY
         return work.filter(state=state).in_order()
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return whether this user may delete it; one with tasks cannot be deleted, and Django would read all."""
-        if obj is None or not super().has_delete_permission(request, obj):
-            return False
-        return not (obj.tasks.exists() or obj.buckets.exists())
+    def protecting(self) -> dict[Any, str]:
+        return {**super().protecting(), Bucket: "dispenser"}
 
 
 @admin.register(Bucket)

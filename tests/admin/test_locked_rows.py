@@ -12,8 +12,7 @@ from resourcepool.models import Proxy, QueueGroup
 from tests.admin.conftest import form_at, text
 from tests.app.rows import columns, granted, several
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.locking import locked, wait_for_a_second_only
-from tests.resources.test_operating import lock_wait
+from tests.locking import lock_wait, locked, wait_for_a_second_only
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
 

@@ -21,12 +21,10 @@ from tests.locks.orders import NAME, condition, in_line, notify, waiting
 
 
 class TestWithoutTheLock:
-    def test_it_cannot_wait(self) -> None:
+    def test_it_can_neither_wait_nor_notify(self) -> None:
         with pytest.raises(NotHeld, match="cannot wait"):
             condition().wait()
         assert not Ticket.objects.exists()
-
-    def test_it_cannot_notify(self) -> None:
         (thread,) = waiting()
         for do in (condition().notify, condition().notify_all):
             with pytest.raises(NotHeld, match="cannot notify"):
@@ -34,10 +32,6 @@ class TestWithoutTheLock:
         assert in_line() == 1
         notify()
         thread.result()
-
-    def test_another_thread_has_it_is_without(self) -> None:
-        with condition(), pytest.raises(NotHeld):
-            InBackground(condition().notify).result()
 
     def test_who_has_lost_it_is_without(self) -> None:
         held = condition().acquire()
@@ -78,23 +72,6 @@ class TestTheLock:
         thread.result()
         assert counts == [(3, True, True), (0, False, False)]
         assert not condition().lock.locked()
-
-    def test_its_fence_is_another_one_afterwards(self) -> None:
-        fences = []
-
-        def wait_and_tell() -> None:
-            with condition() as held:
-                fences.append(held.fence)
-                condition().wait()
-                fences.append(held.fence)
-
-        thread = InBackground(wait_and_tell)
-        eventually(lambda: in_line() == 1)
-        with condition() as held:
-            fences.append(held.fence)
-            condition().notify()
-        thread.result()
-        assert fences == sorted(set(fences))
 
     def test_a_timeout_of_its_own_is_no_limit_for_taking_it_back(self) -> None:
         impatient = Condition(Lock(NAME, timeout=0))
@@ -153,7 +130,7 @@ class TestTheLock:
             finally:
                 end()
 
-        waits = ["/conditions/condition.py", "/threads/sync_async.py"]
+        waits = ["/locks/condition.py", "/db/sync_async.py"]
         moments = (["_run_wait"], waits), (["_take"], ["/locks/lock.py", "/locks/lockable.py"])
         for since, files in moments:
             for place in at_each_line(look, prepare, since=since, files=files):
@@ -246,33 +223,6 @@ class TestAsyncio:
 
         assert asyncio.run(work()) == [True, True, False, 7, 0]
 
-    def test_a_cancelled_task_has_the_lock_again_and_passes_on_what_it_was_given(self) -> None:
-        async def work() -> None:
-            owned: list[bool] = []
-
-            async def wait_for_it() -> bool:
-                async with condition():
-                    try:
-                        return await condition().await_(30)
-                    finally:
-                        owned.append(condition().lock.owned())
-
-            first = asyncio.create_task(wait_for_it())
-            while await in_line_now() < 1:
-                await asyncio.sleep(0.005)
-            second = asyncio.create_task(wait_for_it())
-            while await in_line_now() < 2:
-                await asyncio.sleep(0.005)
-            async with condition():
-                await condition().anotify()
-                first.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await first
-            assert await second is True
-            assert owned == [True, True]
-
-        asyncio.run(work())
-
 
 async def in_line_now() -> int:
     from asgiref.sync import sync_to_async
@@ -289,7 +239,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("lock", ["orders", threading.Lock(), 5])
     def test_only_a_lock_of_ours_will_do(self, lock: Any) -> None:
-        with pytest.raises(BadOption, match="lock="):
+        with pytest.raises(BadOption, match=r"lock=.*Condition\(name="):
             Condition(lock)
 
     @pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", 5])

@@ -17,15 +17,16 @@ from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Ticket
 from resourcepool.waiting.poll import poller_on
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground, closing, eventually
 
 LOCKS: dict[str, Callable[[], Any]] = {
     "lock": lambda: Lock("report"),
     "reader": lambda: RWLock("report", readers=2).read(),
     "writer": lambda: RWLock("report", readers=2).write(),
+    "writer with on_lost": lambda: RWLock("report", readers=2, on_lost=id).write(),
 }
 WAITS: dict[str, Callable[[], Any]] = {
-    **{name: lambda make=make: make().aacquire() for name, make in LOCKS.items()},
+    **{name: lambda name=name: LOCKS[name]().aacquire() for name in ("lock", "reader", "writer")},
     "semaphore": lambda: Semaphore("report").aacquire(),
     "election": lambda: Election("report").acampaign(),
 }
@@ -73,13 +74,6 @@ def is_in_line() -> bool:
     return bool(poller_on("default").turns.waiters) and Ticket.objects.waiting().exists()
 
 
-def closing(ask: Callable[[], Any]) -> Any:
-    try:
-        return ask()
-    finally:
-        connections.close_all()
-
-
 class Same(threading.Thread):
     """A thread that says it is every other one of its class."""
 
@@ -119,15 +113,6 @@ def test_a_task_that_ended_gives_up_what_it_holds_though_its_object_and_the_hold
         hold = await task
         assert not await asyncio.to_thread(renewed)
         assert task.result() is hold
-
-    asyncio.run(work())
-
-
-def test_a_task_that_goes_on_keeps_it() -> None:
-    async def work() -> None:
-        async with Lock("report"):
-            await asyncio.sleep(0)
-            assert await asyncio.to_thread(renewed)
 
     asyncio.run(work())
 

@@ -11,10 +11,9 @@ from resourcepool.locks import RWLock
 from resourcepool.locks.rwlock_sides import RWPermits
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground, elsewhere, eventually
 from tests.locks.readwrite import (
     InBackgroundReader,
-    elsewhere,
     how_many,
     lock,
     permits,
@@ -53,11 +52,8 @@ class TestOrder:
             one.result()
         return order
 
-    def test_writers_are_preferred(self) -> None:
-        order = self.served("r1", "w1", "r2", "w2")
-        assert order[:2] == ["w1", "w2"]
-
-    def test_fairly_all_are_served_as_they_came(self) -> None:
+    def test_writers_are_preferred_or_fairly_all_are_served_as_they_came(self) -> None:
+        assert self.served("r1", "w1", "r2", "w2")[:2] == ["w1", "w2"]
         assert self.served("r1", "w1", "r2", "w2", fair=True) == ["r1", "w1", "r2", "w2"]
 
     @pytest.mark.parametrize("fair", [True, False])
@@ -92,17 +88,6 @@ class TestDeath:
         expire(permits().get(holder="thief"))
         assert waits.result()
 
-    def test_what_a_dead_writer_had_comes_free(self) -> None:
-        with lock().read():
-            pass
-        for row in permits():
-            steal(row)
-        waits = InBackground(lock().read().acquire)
-        eventually(Ticket.objects.waiting().exists)
-        for row in permits():
-            expire(row)
-        assert waits.result()
-
 
 class TestNumberOfPermits:
     def test_the_first_user_decides_and_others_are_told(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -116,16 +101,6 @@ class TestNumberOfPermits:
             with other.write() as held:
                 assert len(held.leases) == 3
         assert caplog.text.count("has 3 permits in the database; readers=5 is ignored") == 1
-
-    def test_rows_that_were_made_again_with_another_number_are_all_taken(self) -> None:
-        with lock().write():
-            pass
-        for number in (5, 2):
-            RWLockPermit.objects.all().delete()
-            with RWLock("catalogue", readers=number).read():
-                pass
-            with lock().write() as held:
-                assert len(held.leases) == number
 
     @pytest.mark.parametrize("number", [1, 2, 5])
     def test_and_made_again_while_a_writer_waits(self, number: int) -> None:

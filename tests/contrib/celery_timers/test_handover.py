@@ -172,32 +172,6 @@ def test_one_whose_handler_died_is_handed_over_again_and_told_so(carrier: Carrie
     assert seen == [("a", 2, "expired")]
 
 
-def test_one_that_kills_each_process_is_set_aside(carrier: Carrier, seen: list[Any]) -> None:
-    topic(max_crashes=1)
-    due()
-    change(timer(), state="running", holder="a dead process", attempts=1, busy_before=DbLater(-1))
-    with handling(DispatchingRunner):
-        eventually(lambda: states() == {"a": "dead"}, WITHIN)
-    assert not carrier.sent
-
-
-def test_a_failed_one_is_handed_over_again(carrier: Carrier) -> None:
-    topic(retries=1, retry_delay=0)
-    ran: list[Any] = []
-
-    @timers.on("t")
-    def fail(one: Any) -> None:
-        ran.append((one.attempt, one.previous_end))
-        raise ValueError("no")
-
-    due()
-    for attempt in (1, 2):
-        (message,) = handed_over(carrier)
-        assert handover.handle(*message) == f"timer t/a: failed in attempt {attempt}"
-    assert ran == [(1, ""), (2, "clean")]
-    assert states() == {"a": "dead"}
-
-
 def test_one_that_fails_after_its_lease_ran_out_is_handed_over_again_as_after_a_death(carrier: Carrier) -> None:
     @timers.on("t")
     def stand_still(one: Any) -> None:
@@ -211,17 +185,6 @@ def test_one_that_fails_after_its_lease_ran_out_is_handed_over_again_as_after_a_
         (message,) = handed_over(carrier)
         assert handover.handle(*message) == f"timer t/a: {how}"
     assert (timer().state, timer().failures, timer().crashes) == ("done", 0, 1)
-
-
-def test_a_recurring_one_goes_on(carrier: Carrier, seen: list[Any]) -> None:
-    made = due(every=60)
-    (message,) = handed_over(carrier)
-    handover.handle(*message)
-    assert (timer().state, timer().holder, (timer().due_at - made.due_at).total_seconds()) == (
-        "pending",
-        "",
-        60,
-    )
 
 
 @pytest.mark.parametrize(

@@ -5,27 +5,15 @@ import signal
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.channel import Publication
 from resourcepool.locks.channels.models import Channel as ChannelRow
-from tests.app.models import Team
 from tests.app.rows import audited
 from tests.eventually import at_once
 from tests.locks.channels.reading import all_of, channel_row, filled, kept
 from tests.spawned import Spawner
-
-
-def test_numbers_begin_at_one_and_have_no_gaps() -> None:
-    channel = Channel("c")
-    assert [channel.publish("x") for _ in range(3)] == [1, 2, 3]
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        channel.publish("undone")
-        raise ZeroDivisionError
-    assert channel.publish("y") == 4
-    assert kept() == [1, 2, 3, 4]
 
 
 @pytest.mark.only("mysql")  # these do not send the last insert id then
@@ -39,16 +27,6 @@ def test_numbers_are_known_if_the_table_has_a_trigger() -> None:
 
 def test_channels_have_numbers_of_their_own_and_case_counts() -> None:
     assert (Channel("c").publish(1), Channel("C").publish(1), Channel("c").publish(1)) == (1, 1, 2)
-
-
-def test_a_message_counts_with_the_commit_of_its_transaction() -> None:
-    channel = Channel("c")
-    reader = channel.subscribe()
-    with transaction.atomic():
-        channel.publish("a")
-        with transaction.atomic():
-            channel.publish("b")
-    assert all_of(reader) == ["a", "b"]
 
 
 @pytest.mark.parametrize("payload", [None, True, 7, "text \0 \n 中文", [1, [2]], {"a": {"b": None}}, 1.5, {}])
@@ -115,35 +93,6 @@ def test_a_channel_is_full_when_a_durable_subscription_has_too_much_to_read() ->
     assert channel_row().last == 3
 
 
-def test_a_lost_commit_is_not_published_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The COMMIT arrives and its reply does not: sent again, the message is found."""
-    publication = Publication("default", Channel("c")._channel_row, ['"x"'], None)
-    assert publication.send() == 1
-    Channel("c").publish("another one's")
-    assert publication.send() == 1
-    assert kept() == [1, 2]
-    insert = Publication._insert
-    lost = [OperationalError(2013, "Lost connection to server during query"), None]
-
-    def lose(self: Publication, *given: Any) -> None:
-        insert(self, *given)
-        if error := lost.pop(0):
-            raise error
-
-    monkeypatch.setattr(Publication, "_insert", lose)
-    if connection.vendor == "mysql":
-        assert Channel("c").publish("rolled back and sent again") == 3
-        assert kept() == [1, 2, 3]
-
-
-def test_a_number_that_a_lost_try_had_may_be_another_ones_by_now() -> None:
-    """The first try was rolled back, and somebody else published under that number: it is sent again."""
-    publication = Publication("default", Channel("c")._channel_row, ['"mine"'], None)
-    publication._number = Channel("c").publish("another one's")
-    assert publication.send() == 2
-    assert kept() == [1, 2]
-
-
 def test_many_that_make_the_channel_at_once_make_one() -> None:
     numbers = at_once(8, lambda number: Channel("c").publish(number))
     assert sorted(numbers) == list(range(1, 9))
@@ -181,12 +130,3 @@ def test_a_slow_commit_comes_first_for_everybody(spawn: Spawner) -> None:
     quick.line("took 3")
     quick.succeed()
     assert all_of(reader) == ["slow", "quick"]
-
-
-def insert(name: str, *, slowly: bool) -> None:
-    """Do the same with the number that an auto-increment column gives."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
-    with transaction.atomic():
-        print("took", Team.objects.create(name=name).pk, flush=True)
-        if slowly:
-            wait_until_told()

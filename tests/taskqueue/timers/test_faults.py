@@ -1,6 +1,5 @@
 """What may go wrong around timers: paused processes, wrong clocks, many topics, and handlers that misbehave."""
 
-import contextlib
 import json
 import os
 import signal
@@ -15,7 +14,6 @@ from django.db import transaction
 from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
-from tests.app.rows import expire
 from tests.eventually import eventually
 from tests.spawned import Spawner
 from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
@@ -90,74 +88,6 @@ def test_the_clock_of_a_host_does_not_matter(offset: float, spawn: Spawner) -> N
     over(2)
     assert states() == {"soon": "done", "marker": "done", "in an hour": "pending", "each": "pending"}
     assert (timer("each").due_at - timer("in an hour").due_at).total_seconds() < 60
-
-
-def bad_node(kind: str) -> None:
-    from django.core.management import call_command
-
-    @timers.on("t")
-    def bad(one: Any) -> None:
-        print("began", one.attempt, os.getpid(), flush=True)
-        if kind == "ends":
-            os._exit(1)
-        if kind == "raises SystemExit":
-            sys.exit(3)
-        if kind == "leaves a transaction open":
-            transaction.atomic().__enter__()
-            Topic.objects.create(name="not to be")
-
-    @timers.on("marker")
-    def note(one: Any) -> None:
-        print("handled", one.name, flush=True)
-
-    call_command("resourcepool_timers", stdout=sys.stdout)
-
-
-def test_one_that_ends_its_process_is_set_aside_after_a_few(spawn: Spawner) -> None:
-    topic(max_crashes=3)
-    due()
-    for attempt in (1, 2, 3):
-        node = spawn(bad_node, "ends")
-        node.line(f"began {attempt}")
-        assert node.wait() == 1
-        expire(timer())
-    spawn(bad_node, "ends")
-    over(1)
-    assert (timer().state, timer().crashes, timer().attempts) == ("dead", 3, 3)
-
-
-@pytest.mark.parametrize(
-    ("kind", "state"),
-    [("raises SystemExit", "dead"), ("leaves a transaction open", "dead")],
-)
-def test_a_handler_that_misbehaves_ends_its_own_timer_and_no_other(
-    kind: str, state: str, spawn: Spawner
-) -> None:
-    due()
-    node = spawn(bad_node, kind)
-    node.line("began 1")
-    over(1)
-    due("b", topic="marker")
-    node.line("handled b")
-    over(2)
-    assert (states(), timer().attempts) == ({"a": state, "b": "done"}, 1)
-    assert not Topic.objects.filter(name="not to be").exists()
-    node.send(signal.SIGTERM)
-    assert node.wait() == 0
-
-
-def test_a_timer_that_is_rolled_back_does_not_fire() -> None:
-    seen: list[str] = []
-    timers.on("t")(lambda one: seen.append(one.name))
-    with contextlib.suppress(KeyError), transaction.atomic():
-        due("never")
-        raise KeyError
-    with transaction.atomic():
-        due("kept")
-        timers.schedule("kept", topic="t", after=0)
-    with handling():
-        over(1)
-    assert (seen, states()) == (["kept"], {"kept": "done"})
 
 
 def test_a_node_may_have_handlers_for_very_many_topics() -> None:
