@@ -206,14 +206,15 @@ class TestRotation:
             assert {**before, "password": None} == {**after, "password": None}
             lease.renew()
 
+    @pytest.mark.parametrize(("count", "more"), [(2, ""), (3, " ..")])
     def test_an_unreadable_secret_does_not_stop_the_rotation_of_others(
-        self, keys: Any, monkeypatch: pytest.MonkeyPatch
+        self, keys: Any, monkeypatch: pytest.MonkeyPatch, count: int, more: str
     ) -> None:
         monkeypatch.setattr(rotation, "CHUNK", 2)
         monkeypatch.setattr(rotation, "MAX_NAMED_ROWS", 2)
         lost, old, fresh = a_key(), a_key(), a_key()
         keys(lost)
-        gone = [row.pk for row in several(Proxy, 3, password=CANARY)]
+        gone = [row.pk for row in several(Proxy, count, password=CANARY)]
         keys(old)
         kept = several(Proxy, 3, password=CANARY)
         keys(fresh, old)
@@ -221,9 +222,8 @@ class TestRotation:
         out = io.StringIO()
         with pytest.raises(CommandError) as refused:
             call_command("resourcepool_rotate_secrets", stdout=out)
-        assert f"3 not re-encrypted: resourcepool.Proxy {gone[0]}, {gone[1]} ..: no key in" in str(
-            refused.value
-        )
+        named = f"resourcepool.Proxy {gone[0]}, {gone[1]}{more}"
+        assert f"{count} not re-encrypted: {named}: no key in" in str(refused.value)
         assert PART not in str(refused.value)
         assert refused.value.returncode == 1
         assert out.getvalue().splitlines()[-1] == "resourcepool.Proxy.password: 3 re-encrypted"
