@@ -29,3 +29,9 @@ def server(of: QueueGroup, name: str, *, left: float = 60.0, **columns: Any) -> 
     )
     reassignment.reassign("default", of.pk, "test")
     return made
+
+
+def owners(of: QueueGroup) -> list[str]:
+    """Return the owner of each of its queues, in order; "": unowned."""
+    rows = Queue.objects.filter(queue_group=of).order_by("pk").select_related("cur_server")
+    return [row.cur_server.name if row.cur_server else "" for row in rows]
