@@ -10,14 +10,7 @@ from resourcepool.locks.rwlock_sides import RWHold
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
-from tests.locks.readwrite import (
-    InBackgroundReader,
-    can_read,
-    can_write,
-    lock,
-    permits,
-    tried_to_write,
-)
+from tests.locks.readwrite import InBackgroundReader, can_read, can_write, lock, permits, tried_to_write
 
 
 class TestDowngrading:

@@ -12,13 +12,7 @@ from resourcepool.locks.rwlock_sides import RWPermits
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, elsewhere, eventually
-from tests.locks.readwrite import (
-    InBackgroundReader,
-    how_many,
-    lock,
-    permits,
-    tried_to_write,
-)
+from tests.locks.readwrite import InBackgroundReader, how_many, lock, permits, tried_to_write
 
 
 class TestOrder:

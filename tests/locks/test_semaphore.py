@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 
 from resourcepool.db.sync_async import run_sync
-from resourcepool.exceptions import (
-    AcquireTimeout,
-    BadOption,
-    LeaseLost,
-    LeaseReleased,
-    NotHeld,
-)
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased, NotHeld
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit
 from tests.app.rows import steal
@@ -44,10 +38,7 @@ class TestHolding:
         assert seats.holders() == []
         two, one = held(seats, 2), held(seats)
         found = {holder.holder: (holder.permits, holder.fence) for holder in seats.holders()}
-        assert found == {
-            two.holder: (2, min(lease.fence for lease in two.leases)),
-            one.holder: (1, one.fence),
-        }
+        assert found == {two.holder: (2, min(lease.fence for lease in two.leases)), one.holder: (1, one.fence)}
         assert len(seats.holders(limit=1)) == 1
 
     def test_before_its_first_use_all_are_free(self) -> None:

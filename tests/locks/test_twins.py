@@ -28,23 +28,8 @@ KINDS = (
 )
 CALLED = {"wait": "await_", "wait_for": "await_for"}  # ``await`` is a word of Python
 CALLED |= {f"__{name}__": f"__a{name}__" for name in ("enter", "exit", "iter", "next")}
-AT_ONCE = {
-    "owned",
-    "read",
-    "write",
-    "ensure_held",
-}  # without I/O
-OF_MEMORY = {
-    "fence",
-    "holder",
-    "is_held",
-    "remaining",
-    "lost",
-    "ttl",
-    "using",
-    "key",
-    "cursor",
-}  # properties
+AT_ONCE = {"owned", "read", "write", "ensure_held"}  # without I/O
+OF_MEMORY = {"fence", "holder", "is_held", "remaining", "lost", "ttl", "using", "key", "cursor"}  # properties
 IN_A_TRANSACTION = {"guard"}  # Django has none under asyncio
 # What waiting asks, in a thread; and what the parts ask each other.
 INSIDE = {

@@ -56,12 +56,7 @@ class Channel:
     """
 
     def __init__(
-        self,
-        name: str,
-        *,
-        most: int | None = None,
-        kept: Seconds | None = None,
-        kept_count: int | None = None,
+        self, name: str, *, most: int | None = None, kept: Seconds | None = None, kept_count: int | None = None
     ) -> None:
         """The first message or subscriber creates the channel. Raises BadOption.
 

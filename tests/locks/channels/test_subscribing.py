@@ -9,12 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from resourcepool.exceptions import (
-    BadOption,
-    ClaimInTransaction,
-    LeaseLost,
-    MessagesMissed,
-)
+from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, MessagesMissed
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import position
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow

@@ -5,11 +5,7 @@ import re
 import pytest
 from django.db import transaction
 
-from resourcepool.exceptions import (
-    AcquireTimeout,
-    DatabaseUnavailable,
-    LeaseLost,
-)
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Channel as ChannelRow
