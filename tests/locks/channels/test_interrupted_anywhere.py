@@ -33,9 +33,8 @@ def test_who_begins_and_is_interrupted_blocks_no_name() -> None:
     places = 0
     for place in at_each_line(begin, prepare, since=["_take"], every=EVERY):
         places += 1
-        if (
-            keeper.leases()
-        ):  # only then: a collection at each line takes minutes in a process that ran many tests
+        # Only then: a collection at each line takes minutes in a process that ran many tests.
+        if keeper.leases():
             gc.collect()
         assert eventually(lambda: not renewed(), because=lambda place=place: place)
     assert places * EVERY > 100
