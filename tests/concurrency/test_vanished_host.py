@@ -57,8 +57,7 @@ def test_its_row_is_free_after_that_limit_and_its_work_rolled_back(
     url = with_options(server.url, **short_idle(IDLE))
     spawn(inside, TTL, DATABASE_URL=url).line("inside")
     server.freeze()
-    lease = Proxy.pool.acquire(timeout=SOON)
-    assert lease
+    lease: Any = Proxy.pool.acquire(timeout=SOON)
     assert lease.pk == row.pk
     assert not Team.objects.exists()
 

@@ -126,8 +126,7 @@ class TestNumberOfPermits:
             return claim_all(*args)
 
         monkeypatch.setattr("resourcepool.leases.verbs.claim_all", made_again)
-        held = lock().write().acquire(timeout=30)
-        assert held is not None
+        held: Any = lock().write().acquire(timeout=30)
         assert len(held.leases) == 5
 
     def test_and_made_again_before_the_ticket_is_seen_to_be_served(

@@ -48,8 +48,7 @@ class TestHolding:
 
     def test_the_loss_of_one_is_the_loss_of_all_of_them(self) -> None:
         heard: list[Any] = []
-        hold = Semaphore("seats", 2, on_lost=heard.append).acquire(n=2)
-        assert hold is not None
+        hold: Any = Semaphore("seats", 2, on_lost=heard.append).acquire(n=2)
         steal(permit(1))
         with pytest.raises(LeaseLost):
             hold.leases[1].renew()
@@ -110,8 +109,7 @@ class TestBadInput:
 
 def test_a_fork_holds_nothing_of_its_parent() -> None:
     seats = Semaphore("seats", 3)
-    hold = seats.acquire()
-    assert hold is not None
+    hold: Any = seats.acquire()
 
     def release() -> None:
         with pytest.raises(NotHeld):

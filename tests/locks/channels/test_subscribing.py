@@ -34,8 +34,7 @@ def test_a_message_has_its_number_payload_time_and_publisher() -> None:
     reader = Channel("c").subscribe()
     before = timezone.now()
     Channel("c").publish({"level": 3})
-    message = reader.get(timeout=0)
-    assert message is not None
+    message: Any = reader.get(timeout=0)
     assert (message.number, message.payload) == (1, {"level": 3})
     assert abs(message.published_at - before) < datetime.timedelta(minutes=1)
     assert f"/{threading.current_thread().name}/" in message.publisher
