@@ -38,7 +38,7 @@ INSIDE = {
     "refuse_impossible",
     "timed_out",
     *("revoke_rows", "revoke", "revoke_holders", "resize_names", "remove_barriers"),
-    *("acquire_all",),
+    *("acquire_all", "begin"),
 }
 
 
