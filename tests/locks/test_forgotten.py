@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import LeaseLost
-from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Hold, Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.registry import current_owner, holds
@@ -16,6 +15,7 @@ from tests.app.rows import expire, steal
 from tests.case_sample import EVERY
 from tests.eventually import eventually
 from tests.interruptions import at_each_line, end
+from tests.locks.test_owners import renewed
 from tests.queues.members import create_queue_group, join
 
 TAKING: dict[str, Callable[[], Any]] = {
@@ -29,12 +29,6 @@ RELEASING: dict[str, Callable[[], Any]] = {
     "lock": lambda: Lock("report"),
     "writer": lambda: RWLock("report", readers=2).write(),
 }
-
-
-def renewed() -> list[Any]:
-    """Return what is renewed after a look for leases that nobody can release."""
-    keeper._report_leaks("default")
-    return keeper.leases()
 
 
 def begin_anew() -> None:
