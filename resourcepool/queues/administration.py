@@ -46,7 +46,6 @@ def create(
     *,
     parameter: str = "",
     labels: Mapping[str, str] | None = None,
-    by: str = "",
     **settings: Any,
 ) -> QueueGroup:
     """Create a queue group with these queues.

@@ -96,8 +96,7 @@ def expand_ids(words: Iterable[str]) -> list[str]:
     ids: list[str] = []
     for word in words:
         ids += _expand(word)
-        if len(ids) > MAX_QUEUES_AT_ONCE:
-            raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE))
+        _refuse_too_many(word, len(ids))
     return ids
 
 
@@ -108,8 +107,7 @@ def _expand(word: str) -> list[str]:
     prefix, first, last = match["prefix"], match["first"], match["last"]
     if int(last) < int(first):
         raise BadOption("queue", word, Sentence(_("an ascending range, such as 0..63")))
-    if int(last) - int(first) >= MAX_QUEUES_AT_ONCE:
-        raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE))
+    _refuse_too_many(word, int(last) - int(first) + 1)
     width = len(first) if first.startswith("0") else 1
     return [f"{prefix}{number:0{width}d}" for number in range(int(first), int(last) + 1)]
 
@@ -119,10 +117,13 @@ def validate_ids(queue_ids: Sequence[str]) -> list[str]:
     valid = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
     if duplicates := sorted(each for each, count in Counter(valid).items() if count > 1):
         raise BadOption("queue", duplicates[:MAX_IDS_SHOWN], because=Sentence(_("each queue once")))
-    if len(valid) > MAX_QUEUES_AT_ONCE:
-        allowed = Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE)
-        raise BadOption("queue", f"{len(valid)} of them", allowed)
+    _refuse_too_many(f"{len(valid)} of them", len(valid))
     return valid
+
+
+def _refuse_too_many(value: str, count: int) -> None:
+    if count > MAX_QUEUES_AT_ONCE:
+        raise BadOption("queue", value, Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE))
 
 
 def keys_of(queue_group: str, queue_ids: Sequence[str], key_by_id: Mapping[str, int]) -> list[int]:
