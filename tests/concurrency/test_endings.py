@@ -183,6 +183,31 @@ def test_a_ticket_inserted_during_the_interruption_is_removed(spawn: Spawner, ou
         assert "taken" in child.output
 
 
+def clean_up_slowly() -> None:
+    """The clean-up takes longer than the ttl, so the keeper must continue meanwhile."""
+    resourcepool.release_on_sigterm()
+    with Proxy.pool.lease(ttl=SHORT) as lease:
+        try:
+            print("held", flush=True)
+            time.sleep(600)
+        finally:
+            time.sleep(1.5 * SHORT)
+            lease.ensure_held()
+            lease.renew()
+            print("cleaned up under the lease", flush=True)
+
+
+def test_a_lease_is_held_until_the_clean_up_has_ended(spawn: Spawner) -> None:
+    proxy = new(Proxy)
+    child = spawn(clean_up_slowly)
+    child.line("held")
+    child.send(signal.SIGTERM)
+    child.send(signal.SIGTERM)  # a second one does not interrupt it
+    assert child.wait() == 128 + signal.SIGTERM
+    assert "cleaned up under the lease" in child.output
+    assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
+
+
 def exit_twice() -> None:
     """An explicit release and the one at exit do not interfere."""
     lease = Proxy.pool.acquire(ttl=LONG)

@@ -13,7 +13,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.leases.keeper import keeper, renew_together
 from resourcepool.models import Proxy
 from tests.app.models import Bare, Team
-from tests.app.rows import columns, granted, hold, lasts, new, several, steal
+from tests.app.rows import columns, hold, lasts, new, several, steal
 from tests.committed import Clock
 from tests.concurrency.connection_cutter import Wire, wired
 
@@ -76,23 +76,6 @@ class TestRelease:
         lease.release()
         assert not lease.lost.is_set()
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
-
-    def test_is_not_reported_as_a_loss_even_if_the_next_one_is_quick(self, wire: Wire) -> None:
-        row = new(Proxy)
-        lease: Any = Proxy.pool.acquire(wait=False)
-        wire.cut_after("UPDATE", meanwhile=lambda: granted(row, "the next one"))
-        lease.release()
-        assert (columns(row)["fence"], columns(row)["holder"]) == (3, "the next one")
-
-    def test_of_a_row_leased_again_after_expiry_is_a_loss(self, wire: Wire, process_clock: Clock) -> None:
-        row = new(Proxy)
-        lease: Any = Proxy.pool.acquire(wait=False)
-        steal(row)
-        process_clock.ahead += lease._terms.ttl
-        wire.cut_after("UPDATE")
-        with pytest.raises(LeaseLost):
-            lease.release()
-        assert columns(row)["holder"] == "thief"
 
 
 class TestRenew:
@@ -193,13 +176,3 @@ class TestAdopt:
             Proxy.pool.adopt(row.pk, fence, holder="crawler")
         assert columns(row)["holder"] == "crawler"
         assert keeper.leases() == []
-
-
-def test_a_released_lease_is_not_kept(wire: Wire) -> None:
-    new(Proxy)
-    for _ in range(3):
-        wire.cut_after("UPDATE")
-        lease: Any = Proxy.pool.acquire(wait=False)
-        wire.cut_after("UPDATE")
-        lease.release()
-    assert keeper.leases() == []

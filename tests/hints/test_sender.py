@@ -203,13 +203,6 @@ def noting(kind: type[socket.socket], name: str, threads: set[str]) -> type[sock
     return noted
 
 
-def test_with_hints_off_nothing_is_queued(settings: Any) -> None:
-    choose(settings, None)
-    assert not hints.is_enabled()
-    hints.send(7)
-    assert hints._own.sender._waiting == {}
-
-
 @pytest.mark.parametrize("wrong", [3, "nonsense", "redis://host:port", "postgresql"])
 def test_sending_never_raises_whatever_the_settings_are(wrong: Any, settings: Any) -> None:
     choose(settings, wrong)

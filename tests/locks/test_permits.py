@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
 from resourcepool.clock import monotonic
 from resourcepool.db.dialect import DbLater
@@ -156,14 +156,6 @@ class TestGivingUpTogether:
         assert columns(first) == before
         if other:
             assert len(given(other)) == 1
-
-    def test_in_a_transaction_at_its_commit(self) -> None:
-        permits(2)
-        mine, other = held(2), waits(2)
-        with transaction.atomic():
-            assert release(mine) == []
-            assert given(other) == []
-        assert len(given(other)) == 2
 
 
 class TestGivingSeveralToOne:

@@ -1,6 +1,5 @@
 """A semaphore: so many permits, of all processes; all that are wanted, or none."""
 
-import os
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from resourcepool.models import SemaphorePermit
 from tests.app.rows import steal
 from tests.eventually import InBackground, eventually
 from tests.locks.seats import held, in_line, permit
+from tests.processes import forked
 
 
 class TestHolding:
@@ -117,20 +117,15 @@ class TestBadInput:
             Semaphore("seats", 2).acquire(n=3, **wait)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 def test_a_fork_holds_nothing_of_its_parent() -> None:
     seats = Semaphore("seats", 3)
     hold = seats.acquire()
     assert hold is not None
-    pid = os.fork()
-    if not pid:  # it must not return to pytest
-        code = 1
-        try:
+
+    def release() -> None:
+        with pytest.raises(NotHeld):
             seats.release()
-        except NotHeld:
-            code = 0
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+    assert forked(release)
     assert hold.is_held
     hold.release()

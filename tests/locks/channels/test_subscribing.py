@@ -198,15 +198,6 @@ def test_a_session_that_was_opened_for_reading_is_closed_while_it_waits(
     assert None in found
 
 
-def test_what_was_published_and_removed_while_it_did_not_look_is_missed_too() -> None:
-    reader = Channel("c").subscribe()
-    filled(4)
-    channel_row().remove_up_to(4)
-    with pytest.raises(MessagesMissed, match="messages 1 to 4 "):
-        reader.get(timeout=0)
-    assert reader.get(timeout=0) is None
-
-
 def test_one_that_was_made_again_is_told_at_the_next_look_though_its_numbers_are_lower() -> None:
     filled(5)
     told: list[int] = []

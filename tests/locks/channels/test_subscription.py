@@ -50,16 +50,6 @@ def test_what_a_signal_raises_when_the_name_is_given_up_reaches_the_caller(
     assert keeper.leases() == []
 
 
-def test_one_that_lost_its_name_reads_on_from_the_cursor_when_it_has_it_again() -> None:
-    reader = filled(3).subscribe("a", from_="start")
-    next(reader)
-    steal(durable(), "another one")
-    Subscription.objects.update(cursor=1)
-    reader._position.lease._lose("stolen")
-    expire(durable())
-    assert all_of(reader) == [2, 3]
-
-
 def test_a_subscriber_without_a_name_whose_lease_ran_out_goes_on_where_it_was() -> None:
     reader = filled(3).subscribe(from_="start")
     next(reader)
