@@ -51,7 +51,7 @@ class QueueSnapshot:
 
     Attributes:
         pk: primary key of its row.
-        cur, req: keys of its owner, and of the server that has requested it; None: nobody.
+        cur, req: keys of its owner, and of the server that has requested it; None: no server.
         labels: a server must have all of these to get it.
         pin: name of the server that should have it whenever it runs; "": any.
         requested_ago: seconds since it was requested; None: it is not requested.

@@ -116,7 +116,8 @@ def _limited(server: Member, counts: Counter[int | None]) -> Member:
 def _present(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> QueueSnapshot:
     """Return the queue as the strategies see it: only with an owner that stays, and a requester that may get it."""
     owner = queue.cur if queue.cur in staying else None
-    return replace(queue, cur=owner, req=queue.req if owner is not None and queue.req in able else None)
+    requester = queue.req if owner is not None and queue.req in able else None
+    return queue if (owner, requester) == (queue.cur, queue.req) else replace(queue, cur=owner, req=requester)
 
 
 def _lacking(queue: QueueSnapshot, owner: Member) -> set[tuple[str, str]]:
