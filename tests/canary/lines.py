@@ -58,7 +58,7 @@ LINES: dict[str, list[list[str]]] = {
         ["proxy", "--where", f"username={SCRIPT}", *WHY, "--dry-run", "--limit", "3"],
         ["proxy", "--tag", SCRIPT, *WHY],
         ["proxy", "{pk}", *WHY, "--for", "5m"],
-        ["proxy", "--all", *WHY, "--yes", "--wait", "0"],
+        ["proxy", "--all", *WHY, "--yes"],
         ["proxy", "{pk}", "--back"],
         ["--holder", SCRIPT, "--host", SCRIPT, *WHY],
     ],
