@@ -86,7 +86,7 @@ def test_a_timer_ends_in_the_states_of_its_topic_and_each_retry_waits_twice_as_l
 
 def test_a_result_that_the_database_refuses_is_written_in_ascii() -> None:
     assert Result("名", "é").ascii_escaped() == Result(r"\u540d", r"\u00e9")
-    assert (ascii := Result("a")).ascii_escaped() is ascii
+    assert (same := Result("a")).ascii_escaped() is same
 
 
 @pytest.mark.parametrize(
