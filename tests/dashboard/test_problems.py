@@ -75,9 +75,7 @@ class TestOrder:
 
 
 class TestWhatEndsThem:
-    def test_a_blocked_stream_leads_to_its_task_and_retry_is_one_press(
-        self, operator: Client
-    ) -> None:
+    def test_a_blocked_stream_leads_to_its_task_and_retry_is_one_press(self, operator: Client) -> None:
         task = block()
         shown = problem(text_of(operator), "stream: oracle")
         assert f'href="/admin/resourcepool/task/{task.pk}/change/"' in shown
