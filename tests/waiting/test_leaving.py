@@ -253,7 +253,7 @@ class TestTheThread:
         first = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 60}), "first")
         second = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 60}), "second")
         for waiter in (first, second):
-            waiter.set_ticket(tickets.NewTicket(ticket(Proxy).pk, monotonic(), 60))
+            waiter.set_ticket(tickets.NewTicket(ticket(Proxy).pk, monotonic(), 60, 60))
         mine.join(first, lambda: woken.append("first"))
         mine._due()
         woken.clear()
@@ -278,7 +278,7 @@ class TestTheThread:
         monkeypatch.setattr(poll, "_pollers", {"default": (mine := Poller("default"))})
         mine.turns.used = {1: None, 2: None}
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
-        waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0)
+        waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0, 0)
         if waits:
             mine.turns.waiters[waiter] = None
         poll.remove_all()
