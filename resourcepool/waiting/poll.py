@@ -65,13 +65,12 @@ class Poller:
             with limited(waiter.request):
                 while not (waiter.outcome.decided or waiter.ends_at <= (now := monotonic()) or stop()):
                     due = self._due() if self._leads(waiter) else math.inf
-                    if due <= now:
-                        self.take_turn()
-                        continue
                     if not waiter.keeps_session and math.isinf(due) and now > began + SESSION_KEPT:
                         dialect.close_own_session(connections[self.using])
                     # Wakes up periodically: a signal, or the end of the thread that took turns, may be missed.
                     waiter.outcome.wait(min(POLL, waiter.ends_at - now, due - now))
+                    if due <= monotonic() and not waiter.outcome.decided:
+                        self.take_turn()
         finally:
             self._resign(waiter)
 

@@ -241,7 +241,8 @@ def expired_for(connection: BaseDatabaseWrapper, model: Model, seconds: float) -
 
 def written(pairs: Sequence[Row]) -> str:
     """Return rows as JSON, as stored in ``granted`` and ``collected``."""
-    return _to_json([[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs])
+    plain = [f"[{pk}, {fence}]" if isinstance(pk, int) else _to_json([str(pk), fence]) for pk, fence in pairs]
+    return f"[{', '.join(plain)}]"
 
 
 def _pairs(rows: str) -> HeldRows:

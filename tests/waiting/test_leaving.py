@@ -257,9 +257,12 @@ class TestTheThread:
         mine.join(first, lambda: woken.append("first"))
         mine._due()
         woken.clear()
-        monkeypatch.setattr(
-            mine.turns, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second"))
-        )
+
+        def joins() -> list[Waiter]:
+            mine.join(second, lambda: woken.append("second"))
+            return [first]
+
+        monkeypatch.setattr(mine.turns, "_not_done", joins)
         mine.take_turn()
         assert woken == ["first"] or mine._due() <= second.next_look
         mine.turns._notice(second.ticket.pk)  # type: ignore[union-attr]
