@@ -14,7 +14,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -30,12 +29,8 @@ RECHECK = 1.0  # seconds until a session that the same attempt opened meanwhile 
 WATCHED = "postgresql"  # Django's name of the database whose driver has no limit of its own
 
 
-class _Limits(NamedTuple):
-    seconds: float = math.inf  # per attempt
-    ends_by: Callable[[], float] | None = None
-
-
-_limits: ContextVar[_Limits] = ContextVar("resourcepool_limits", default=_Limits())  # noqa: B039 (immutable)
+_Limits = tuple[float, Callable[[], float] | None]  # seconds of each attempt, and when all must have ended
+_limits: ContextVar[_Limits] = ContextVar("resourcepool_limits", default=(math.inf, None))
 
 
 class statement_timeout:  # noqa: N801 (used like a function; a generator would cost more for each statement)
@@ -55,9 +50,8 @@ class statement_timeout:  # noqa: N801 (used like a function; a generator would 
         self._seconds, self._ends_by = seconds, ends_by
 
     def __enter__(self) -> None:
-        outer = _limits.get()
-        seconds = min(outer.seconds, self._seconds)
-        self._token = _limits.set(_Limits(seconds, self._ends_by or outer.ends_by))
+        seconds, ends_by = _limits.get()
+        self._token = _limits.set((min(seconds, self._seconds), self._ends_by or ends_by))
 
     def __exit__(self, *raised: object) -> None:
         _limits.reset(self._token)
