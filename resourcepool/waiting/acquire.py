@@ -187,9 +187,9 @@ def _scan(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None
     """Give this waiter the free rows that are due to it; return the grants if it has got all its rows."""
     model, request, ticket = waiter.model, waiter.request, waiter.ticket
     assert ticket is not None  # noqa: S101 (for the type checker)
-    seen, given = assignment.assign_free_rows(connection, model, request.selector, only=[ticket.pk])
-    rows = given.get(ticket.pk, ())
-    if len(rows) >= request.count or len(seen.free) >= len(given) + FIRST_IN_LINE:
+    assigned = assignment.assign_free_rows(connection, model, request.selector, only=[ticket.pk])
+    rows = assigned.given.get(ticket.pk, ())
+    if len(rows) >= request.count or assigned.spare >= FIRST_IN_LINE:
         waiter.pacing.found_free()  # a claim would have succeeded with less work
     if len(rows) < request.count:
         return None
