@@ -54,6 +54,11 @@ def closing(work: Callable[..., Result], *args: Any) -> Result:
         connections.close_all()
 
 
+def elsewhere(work: Callable[..., Any], *args: Any) -> Any:
+    """Return what ``work`` returns in another thread; raise what it raises."""
+    return InBackground(work, *args).result()
+
+
 class InBackground(threading.Thread):
     """``work`` in a thread; ``result()`` waits for what it returns, and raises what it raises.
 

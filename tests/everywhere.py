@@ -41,12 +41,11 @@ EVERYWHERE = (
     "tests/db/test_open_transaction.py",  # what a transaction shows and locks
     "tests/db/dialect",  # the differences themselves
     "tests/locks/test_rwlock_plans.py",  # EXPLAIN
-    "tests/taskqueue/test_long_streams.py",  # EXPLAIN
-    "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
+    "tests/taskqueue/test_plans.py",  # EXPLAIN
     "tests/locks/test_condition_plans.py",  # EXPLAIN
     "tests/locks/channels/test_plans.py",  # EXPLAIN
     "tests/taskqueue/dispenser/test_plans.py",  # EXPLAIN
-    "tests/encryption/test_field_bound_address.py::test_values_stored_alike_are_equal",  # types of columns
+    "tests/encryption/test_field_bound.py::test_values_stored_alike_are_equal",  # types of columns
     # Tickets
     "tests/waiting/test_assignment.py",  # locks and the order of rows
     "tests/waiting/test_handover.py",  # two rows in one transaction
@@ -122,6 +121,7 @@ IN_TURN = (
     "tests/locks/test_resize.py",  # all rows of a name are locked
     "tests/locks/test_names.py",  # collations and the lengths of columns
     "tests/locks/test_rwlock_any_order.py",  # all calls in every order
+    "tests/locks/test_semaphore_any_order.py",  # the same
     "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
     "tests/locks/test_rwlock_order.py",  # the order of the line, and of the rows
     "tests/locks/test_rwlock_revoked.py",  # hand-overs to one ticket for several rows
@@ -195,9 +195,8 @@ IN_TURN = (
     # Every page and every command sends its statements once; what lists find, and what they cost
     "tests/canary/test_commands.py::test_it_shows_none",  # each command
     "tests/canary/test_pages.py::test_a_page_shows_none",  # each page
-    "tests/admin/test_lists.py::test_at_most_ten_queries_however_many_rows",  # prefetching
     "tests/admin/test_lists.py::test_a_search_with_too_many_words_finds_nothing",  # limits of a statement
-    "tests/admin/test_lists.py::test_no_query_counts_a_long_table",  # estimates of counts
+    "tests/admin/test_query_counts.py",  # prefetching and counts
     "tests/admin/test_lists.py::test_the_filter_by_state_agrees_with_the_states",  # moments of the server
     "tests/admin/test_lists.py::test_filters_and_search",  # LIKE, JSON, collations
     "tests/admin/test_locked_rows.py",  # locks

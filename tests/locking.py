@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections
 
 from resourcepool.db import transactions
 
@@ -32,3 +32,11 @@ def locked(*rows: Any) -> Iterator[None]:
 def wait_for_a_second_only(monkeypatch: Any) -> None:
     """Have nobody wait for a locked row for longer, where 3 s are promised."""
     monkeypatch.setattr(transactions, "SHORT_LOCK_WAIT", 1)
+
+
+def lock_wait() -> Any:
+    """Return how long this session waits for a locked row."""
+    asked = {"mysql": "SELECT @@SESSION.innodb_lock_wait_timeout", "postgresql": "SHOW lock_timeout"}
+    with connection.cursor() as cursor:
+        cursor.execute(asked[connection.vendor])
+        return cursor.fetchone()

@@ -69,14 +69,7 @@ class SubscriptionAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Ope
     """Durable subscriptions and unnamed subscribers."""
 
     list_display = (
-        "shown_name",
-        "channel",
-        "status_badge",
-        "is_durable",
-        "cursor",
-        "unread",
-        "missed",
-        "holder",
+        *("shown_name", "channel", "status_badge", "is_durable", "cursor", "unread", "missed", "holder"),
     )
     fields = ("name", *list_display[1:], "fence")
     list_filter = (ChannelFilter, StatusFilter)

@@ -20,7 +20,7 @@ from resourcepool.events import localized
 from resourcepool.events.field import SentenceField
 from resourcepool.operations import Operation
 from resourcepool.status.snapshots import seconds_since
-from resourcepool.status.times import UNITS, ago, duration, exact_duration, format_datetime, precise_duration
+from resourcepool.status.times import UNITS, duration, exact_duration, format_datetime, precise_duration
 from resourcepool.translation import gettext as _
 
 UNIT_SUFFIX = re.compile(r" ?[(（](s|秒)[)）]$")  # of a label, in both languages
@@ -91,13 +91,8 @@ def countdown(seconds: float, text: str, over: str) -> SafeString:
     )
 
 
-def ago_since(micros: int) -> str:
-    """Return "3 h ago" for a past time, given the (negative) microseconds until it (``MicrosUntil``)."""
-    return ago(seconds_since(micros))
-
-
 def for_time_since(micros: int) -> str:
-    """Return "for 3 h", given the same number."""
+    """Return "for 3 h" for a past time, given the (negative) microseconds until it (``MicrosUntil``)."""
     return _("for %s") % duration(seconds_since(micros) or 0.0)
 
 

@@ -48,18 +48,7 @@ from resourcepool.translation import gettext, gettext_lazy as _
 LATEST = 5  # events on the page of the row
 EXPORT = "export"  # parameter of the list that downloads it
 EXPORTED = (
-    "at",
-    "sentence",
-    "what",
-    "pool",
-    "row",
-    "fence",
-    "holder",
-    "host",
-    "pid",
-    "seconds",
-    "actor",
-    "reason",
+    *("at", "sentence", "what", "pool", "row", "fence", "holder", "host", "pid", "seconds", "actor", "reason"),
 )
 
 

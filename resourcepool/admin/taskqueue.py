@@ -72,19 +72,9 @@ class StreamAdmin(ContainerAdmin):
 class TaskAdmin(WorkAdmin):
     list_display = ("key", "stream", "type", "status_badge", "attempts", "outcome", "submitted_at")
     fields = (
-        *(
-            "stream",
-            "key",
-            "type",
-            "lane",
-            "params",
-            "status_badge",
-            "outcome",
-            "attempts",
-            "failures",
-            "crashes",
-        ),
-        *("task_time", "submitted_at", "started_at", "finished_at", "holder", "term", "fence"),
+        *("stream", "key", "type", "lane", "params", "status_badge", "outcome"),
+        *("attempts", "failures", "crashes", "task_time", "submitted_at", "started_at", "finished_at"),
+        *("holder", "term", "fence"),
     )
     list_filter = (text_filter("stream", _("stream")), TaskStatusFilter)
     search_fields = ("key",)
@@ -208,11 +198,8 @@ class DispenserAdmin(ContainerAdmin):
         state = DispenserState.FAILED if row.status.failed else DispenserState.READY
         return work.filter(state=state).in_order()
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return whether this user may delete it; one with tasks cannot be deleted, and Django would read all."""
-        if obj is None or not super().has_delete_permission(request, obj):
-            return False
-        return not (obj.tasks.exists() or obj.buckets.exists())
+    def protecting(self) -> dict[Any, str]:
+        return {**super().protecting(), Bucket: "dispenser"}
 
 
 @admin.register(Bucket)

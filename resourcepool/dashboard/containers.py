@@ -60,13 +60,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ContainerPanel:
-    """The first rows by name; ``all_url``: the list of all; "": none."""
+    """The first rows by name; ``all_url``: the list of all; "": all are shown."""
 
-    declared: Panel
     html_id: str
+    system: NamedSystem
     columns: Sequence[tuple[str, Figure]]
     rows: Sequence[Row]
-    has_more: bool
     all_url: str
 
 
@@ -81,24 +80,24 @@ def draw(system: NamedSystem, declared: Panel, links: Links, visible: Set[Any]) 
     if not visible >= {*system.viewed}:
         return None
     statuses, after = system.reader.page()
-    if declared.details and declared.details not in visible:
+    if not visible >= {*system.details}:
         statuses = [status.redacted() for status in statuses]
-    rows = [_row(links, system, declared, number, status) for number, status in enumerate(statuses)]
-    html_id = declared.html_id or f"rp-{system.name}"
+    rows = [_row(links, system, number, status) for number, status in enumerate(statuses)]
+    html_id = f"rp-{system.name}"
     all_url = links.changelist(system.reader.model) if after else ""
     columns = [(str(capfirst(heading)), figure) for heading, figure in system.figures_of_pages]
-    panel = ContainerPanel(declared, html_id, columns, rows, bool(after), all_url)
+    panel = ContainerPanel(html_id, system, columns, rows, all_url)
     return Drawn(TEMPLATE if rows else "", panel, {system.name: statuses}, [(html_id, declared.title)])
 
 
-def _row(links: Links, system: NamedSystem, declared: Panel, number: int, status: Any) -> Row:
+def _row(links: Links, system: NamedSystem, number: int, status: Any) -> Row:
     urls = {
         rows.name: links.changelist(rows.model, **rows.filters_of(system.word, status.name))
         for figure in system.figures
         if (rows := figure.rows)
     }
     page = links.change_page(system.reader.model, status.name)
-    return Row(f"{declared.id_prefix}{number}", status, page, CSS.get(status.badge.level, "up"), urls)
+    return Row(f"rp-{system.word}-{number}", status, page, CSS.get(status.badge.level, "up"), urls)
 
 
 OVERDUE = "overdue"

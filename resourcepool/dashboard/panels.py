@@ -97,7 +97,7 @@ def draw_panels(links: Links, visible: Set[Any]) -> Iterator[Drawn]:
 def visible_in_panels(site: AdminSite, request: HttpRequest) -> set[Any]:
     """Return the models of all panels that the user of ``request`` may view."""
     models = {model for _order, _draw, models in SPECIAL for model in models}
-    models |= {model for system, panel in _declared() for model in (*system.viewed, panel.details) if model}
+    models |= {model for system, _panel in _declared() for model in (*system.viewed, *system.details)}
     return {model for model in models if can_view(site, request, model)}
 
 

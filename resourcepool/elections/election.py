@@ -142,7 +142,6 @@ class Election:
         self._ttl = options.seconds("ttl", ttl, least=MIN_TTL)
         self._lock_delay = options.seconds("lock_delay", lock_delay)
         self._on_elected, self._on_lost = on_elected, on_lost
-        self._created_for: Request | None = None  # the request for which the row was found or created
 
     @property
     def using(self) -> str:
@@ -266,16 +265,13 @@ class Election:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
         if grant is None and self._ensure_row(connection):
             grant = verbs.claim(connection, self.model, self.name, request.terms)
-        self._created_for = request
         return None if grant is None else [grant]
 
     def handle(self, using: str, grant: Grant, request: Request) -> Term:
         return Term(self.model, using, grant, request.terms)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Create the row if needed, unless ``claim_free`` just did, which is not called while many wait."""
-        if self._created_for is not request:
-            self._ensure_row(connection)
+        self._ensure_row(connection)
 
     def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
         why = f": {error}" if error else ""

@@ -13,7 +13,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched, for_update
 from resourcepool.db.transactions import change_skipping_locked, run_short_transaction
 from resourcepool.encryption.field import EncryptedTextField
-from resourcepool.encryption.secret import NO_PURPOSE, EncryptedSecret, encrypt
+from resourcepool.encryption.secret import EncryptedSecret, encrypt
 from resourcepool.events import Sentence, joined
 from resourcepool.exceptions import ResourcePoolError, RowLocked, SecretUnreadable
 from resourcepool.translation import gettext_noop
@@ -86,7 +86,7 @@ def _rotate_some(
 @sensitive_variables()
 def _reencrypted(field: Any, row: Any) -> EncryptedSecret:
     purposes = field.purposes(row)
-    return encrypt(row.__dict__[field.name].open(*purposes, NO_PURPOSE), purposes[0])
+    return encrypt(row.__dict__[field.name].open(*purposes), purposes[0])
 
 
 def _unreadable(model: Any, errors: dict[Any, SecretUnreadable]) -> SecretUnreadable:

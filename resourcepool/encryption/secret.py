@@ -25,9 +25,6 @@ from resourcepool.translation import gettext_noop as _
 Purpose = tuple[str, ...]
 """The use of a secret, such as ("column", "resourcepool.Proxy.password", "http", "a.example", "80", "joe")."""
 
-NO_PURPOSE: Purpose = ()
-"""For secrets encrypted with the keys themselves, before there were purposes: only rotation decrypts them."""
-
 ENCODING = ("utf-8", "surrogatepass")  # an error about half a character would show the whole secret
 
 _COMMAND = 'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
@@ -89,21 +86,21 @@ def _cipher(purpose: Purpose) -> Any:
         )
         raise SecretUnreadable(Sentence(text, command=_COMMAND))
     try:
-        ciphers = [Fernet(key) for key in keys]
+        for key in keys:
+            Fernet(key)
+        return MultiFernet([Fernet(_derived(key, purpose)) for key in keys])
     except (ValueError, TypeError):
         text = _(
             "one of the %(count)s keys in RESOURCEPOOL['SECRET_KEYS'] is not a Fernet key: replace it;"
             " create one with: %(command)s"
         )
         raise SecretUnreadable(Sentence(text, count=len(keys), command=_COMMAND)) from None
-    return MultiFernet([Fernet(_derived(key, purpose)) for key in keys] if purpose != NO_PURPOSE else ciphers)
 
 
 @sensitive_variables()
 def _derived(key: str | bytes, purpose: Purpose) -> bytes:
-    return base64.urlsafe_b64encode(
-        hmac.digest(base64.urlsafe_b64decode(key), json.dumps(purpose).encode(), "sha256")
-    )
+    digest = hmac.digest(base64.urlsafe_b64decode(key), json.dumps(purpose).encode(), "sha256")
+    return base64.urlsafe_b64encode(digest)
 
 
 @contextmanager

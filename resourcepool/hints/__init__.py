@@ -88,11 +88,6 @@ def listen(wake: Callable[[], object]) -> None:
     _own.listener.listen(wake)
 
 
-def stop_listening() -> None:
-    """Close the listener's session, which is otherwise open until the process ends; ``listen`` opens it again."""
-    _own.listener.stop()
-
-
 def flush(seconds: float) -> None:
     """Wait up to ``seconds`` until all hints so far are sent or dropped."""
     _own.sender.flush(seconds)

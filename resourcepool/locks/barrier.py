@@ -18,6 +18,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks import notifications
+from resourcepool.locks.lockable import wait_seconds
 from resourcepool.locks.models import MAX_NAME, Barrier as BarrierRow
 from resourcepool.locks.notifications import NotificationSource, consume
 from resourcepool.options import Seconds
@@ -100,7 +101,7 @@ class Barrier(NotificationSource):
     aremove = for_asyncio(remove)
 
     async def _run_wait(self, mode: Mode, timeout: Seconds | None) -> bool:
-        until = monotonic() + self._wait(True, timeout)
+        until = monotonic() + wait_seconds("timeout", timeout)
         try:
             awaited = await mode.call(self._first_fence)
             while True:

@@ -1,7 +1,6 @@
 """The base of all kinds of locks: a name, validated options, and rows that are created on first use."""
 
 import contextlib
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -13,20 +12,17 @@ from resourcepool import options
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.db.timeouts import TIMEOUT_GRACE, statement_timeout
-from resourcepool.events import Sentence
-from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Request, Terms
-from resourcepool.locks.lockable import Hold, LockLease
+from resourcepool.locks.lockable import Hold, LockLease, wait_seconds
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
-from resourcepool.locks.registry import Key, current_owner, new_holder
+from resourcepool.locks.registry import Key, new_holder
 from resourcepool.options import Seconds
 from resourcepool.signals import is_recorded
-from resourcepool.translation import gettext_noop as _
 
 TTL = 30.0  # seconds
 UNUSED_AFTER = 86_400.0  # seconds; the sweep may remove the rows of a name that was unused for longer
-FOREVER = -1  # the infinite timeout of ``threading``
 
 
 class Named:
@@ -82,17 +78,11 @@ class Named:
     def __reduce__(self) -> Any:
         raise TypeError(f"{self!r} cannot be pickled or copied: create it by name instead")
 
-    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
-        """Return the seconds to wait, from the two arguments of ``threading``; raises BadOption."""
-        if blocking is not True and not options.flag("blocking", blocking):
-            if timeout not in (None, FOREVER):
-                raise BadOption("timeout", timeout, "None with blocking=False")
-            return 0.0
-        return self._timeout if timeout is None else wait_seconds("timeout", timeout)
-
-    def _request(self, wait: float, hold: Hold, count: int = 1, priority: int = 0) -> Request:
-        holder, recorded = new_holder(current_owner()), is_recorded(self.model)
-        terms = Terms(self._ttl, holder, holder_is_unique=True, on_lost=hold._when_lost, is_recorded=recorded)
+    def _request(
+        self, wait: float, on_lost: Callable[[Any], object] | None = None, count: int = 1, priority: int = 0
+    ) -> Request:
+        recorded = is_recorded(self.model)
+        terms = Terms(self._ttl, new_holder(), holder_is_unique=True, on_lost=on_lost, is_recorded=recorded)
         return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
 
     # ``waiting.source.Source``
@@ -147,14 +137,3 @@ class Named:
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
-
-
-def wait_seconds(name: str, value: object) -> float:
-    """Return the seconds to wait; None and -1: no limit. Raises BadOption."""
-    if value is None or value == FOREVER:
-        return math.inf
-    try:
-        return options.seconds(name, value)
-    except BadOption as error:
-        allowed = Sentence(_("%(span)s, or -1 for no limit"), span=error.allowed)
-        raise BadOption(name, value, allowed) from None

@@ -1,8 +1,7 @@
 """``release_all`` releases everything that a process holds; and what operators do to locks, semaphores and barriers.
 
 ``rows`` of an operation belong to one model; any row of a name selects all rows of that name. ``reason`` and ``actor``
-go into the history. Operations raise BadOption, with nothing changed, if one of these is not one line of text, and
-DatabaseUnavailable, possibly after some changes.
+go into the history. Operations raise DatabaseUnavailable, possibly after some changes.
 """
 
 import contextlib
@@ -68,7 +67,9 @@ def release_all(holder: str | None = None, *, reason: str = "", actor: str = "")
         BadOption: ``holder`` does not name a process, or ``reason`` or ``actor`` is not one line of text.
         DatabaseUnavailable: some may not have been released; those of this process will expire.
     """
-    reason, actor = checked_texts(reason, actor)
+    for option, text, most in (("reason", reason, MAX_REASON), ("actor", actor, MAX_ACTOR)):
+        if text != "":
+            options.text(option, text, most=most)
     if holder is None:
         return _release_ours()
     holder = options.text("holder", holder, most=MAX_LENGTH)
@@ -151,21 +152,12 @@ def _emit_revoked(model: Any, using: str, held: Held, reason: str, actor: str) -
     emit(RowEvent(EventKind.REVOKED, model, using, *held, reason, actor))
 
 
-def checked_texts(reason: str, actor: str) -> tuple[str, str]:
-    """Return both, each "" or one line that fits into the history. Raises BadOption."""
-    return (
-        "" if reason == "" else options.text("reason", reason, most=MAX_REASON),
-        "" if actor == "" else options.text("actor", actor, most=MAX_ACTOR),
-    )
-
-
 def revoke(rows: Any, reason: str, *, actor: str = "") -> int:
     """Revoke all leases of these names; return how many names were held.
 
     The fence grows, and the first waiter gets the row. The holder notices within a third of its ttl: ``lost`` is set,
     ``on_lost`` runs. Not promised: that it stops working; see ``Hold.guard``.
     """
-    reason, actor = checked_texts(reason, actor)
     revoked = revoke_rows(_connection(rows), rows.model, _held(rows), reason, actor)
     return len({rows.model.name_of(pk) for pk in revoked})
 
@@ -176,7 +168,6 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
     Raises:
         RowLocked: permits of some are locked by ``guard``; it names them. All others have been resized.
     """
-    reason, actor = checked_texts(reason, actor)
     using, names = _connection(rows).alias, _names(rows)
     locked: list[str] = []
     for name in sorted(names):
@@ -213,7 +204,6 @@ def revoke_holders(rows: Any, reason: str, *, actor: str = "") -> int:
 
 def remove_barriers(rows: Any, reason: str, *, actor: str = "") -> int:
     """Remove these barriers, so that their waiters continue; return how many existed."""
-    reason, actor = checked_texts(reason, actor)
     using, count = _connection(rows).alias, 0
     for name in sorted(_names(rows)):
         if Barrier(name).remove():

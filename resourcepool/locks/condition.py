@@ -14,7 +14,7 @@ from resourcepool.db.sync_async import ASYNC, Mode, run_sync
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.locks import notifications
 from resourcepool.locks.lock import Lock
-from resourcepool.locks.lockable import Hold
+from resourcepool.locks.lockable import Hold, wait_seconds
 from resourcepool.locks.models import ConditionWaiter
 from resourcepool.locks.notifications import (
     ALL_WAITERS,
@@ -80,17 +80,17 @@ class Condition(NotificationSource):
             DatabaseUnavailable: the ticket could not be added; the lock is still held. Later outages do not end the
                 wait.
         """
-        return run_sync(self._run_wait, self._wait(True, timeout))
+        return run_sync(self._run_wait, wait_seconds("timeout", timeout))
 
     async def await_(self, timeout: Seconds | None = None) -> bool:
         """``wait`` for asyncio; waiting occupies no thread. A cancelled task acquires the lock again, too."""
-        return await self._run_wait(ASYNC, self._wait(True, timeout))
+        return await self._run_wait(ASYNC, wait_seconds("timeout", timeout))
 
     def wait_for(self, predicate: Callable[[], Result], timeout: Seconds | None = None) -> Result:
         """Wait until ``predicate()``, called with the lock held, is true; return its result. Raises like ``wait``."""
         allowed = "a plain function; await_for also accepts a coroutine function"
         options.plain_function("predicate", predicate, allowed)
-        until = monotonic() + self._wait(True, timeout)
+        until = monotonic() + wait_seconds("timeout", timeout)
         while not (result := predicate()) and (left := until - monotonic()) > 0:
             run_sync(self._run_wait, left)
         return result
@@ -101,7 +101,7 @@ class Condition(NotificationSource):
         """``wait_for`` for asyncio; ``predicate`` may be a coroutine function, which can query the database."""
         if not callable(predicate):
             raise BadOption("predicate", predicate, "a function or a coroutine function")
-        until = monotonic() + self._wait(True, timeout)
+        until = monotonic() + wait_seconds("timeout", timeout)
         while not (result := await _answer(predicate)) and (left := until - monotonic()) > 0:
             await self._run_wait(ASYNC, left)
         return result

@@ -68,7 +68,7 @@ class Reentrant(Lockable[H]):
         hold.count += 1
 
     async def _leases(self, mode: Mode, hold: H, wait: float) -> list[Any]:
-        return await acquire(mode, self._named, self._named._request(wait, hold))
+        return await acquire(mode, self._named, self._named._request(wait, hold._when_lost))
 
     def _take(self, hold: H, leases: list[Any]) -> None:
         hold.leases = delivered(leases)
@@ -153,7 +153,7 @@ class Lock(Named, Reentrant[Hold]):
         while hold.leases is given:
             try:
                 # The caller's database session was opened for the lock, so it ends with it.
-                request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
+                request = dataclasses.replace(self._request(math.inf, hold._when_lost), ends_session=True)
                 self._take(hold, await acquire(mode, self, request))
             except asyncio.CancelledError as error:
                 cancelled = error

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import inspect
 import logging
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -11,18 +12,22 @@ from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction
 
+from resourcepool import options
 from resourcepool.db.sync_async import ASYNC, Mode, run_sync
+from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, ResourcePoolError
 from resourcepool.leases.lease import Lease
 from resourcepool.locks.registry import has_ended
 from resourcepool.options import Seconds
 from resourcepool.signals import EventKind
+from resourcepool.translation import gettext_noop as _
 from resourcepool.waiting import release
 
 P = ParamSpec("P")
 R = TypeVar("R")
 H = TypeVar("H", bound="Hold")
 
+FOREVER = -1  # the infinite timeout of ``threading``
 GENERATORS = inspect.isgeneratorfunction, inspect.isasyncgenfunction
 
 logger = logging.getLogger(__name__)
@@ -186,11 +191,11 @@ class Lockable(Released, Generic[H]):
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: the outcome is unknown; only without waiting, or if the login is refused.
         """
-        return run_sync(self._acquire, self._wait(blocking, timeout))
+        return run_sync(self._acquire, seconds_to_wait(self._timeout, blocking, timeout))
 
     async def aacquire(self, blocking: bool = True, timeout: Seconds | None = None) -> H | None:
         """``acquire`` for asyncio, for the running task; waiting occupies no thread."""
-        return await self._acquire(ASYNC, self._wait(blocking, timeout))
+        return await self._acquire(ASYNC, seconds_to_wait(self._timeout, blocking, timeout))
 
     def release(self) -> None:
         """Release it once. After as many releases as acquires, the first waiter gets it.
@@ -242,14 +247,31 @@ class Lockable(Released, Generic[H]):
         except AcquireTimeout:
             return None
 
-    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
-        raise NotImplementedError
-
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> H:
         raise NotImplementedError
 
     async def _release(self, mode: Mode) -> None:
         raise NotImplementedError
+
+
+def seconds_to_wait(usual: float, blocking: bool, timeout: Seconds | None) -> float:
+    """Return the seconds to wait, by the arguments of ``threading``, ``usual`` without a timeout. Raises BadOption."""
+    if blocking is not True and not options.flag("blocking", blocking):
+        if timeout not in (None, FOREVER):
+            raise BadOption("timeout", timeout, "None with blocking=False")
+        return 0.0
+    return usual if timeout is None else wait_seconds("timeout", timeout)
+
+
+def wait_seconds(name: str, value: object) -> float:
+    """Return the seconds to wait; None and -1: no limit. Raises BadOption."""
+    if value is None or value == FOREVER:
+        return math.inf
+    try:
+        return options.seconds(name, value)
+    except BadOption as error:
+        allowed = Sentence(_("%(span)s, or -1 for no limit"), span=error.allowed)
+        raise BadOption(name, value, allowed) from None
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Notifications: leased rows that pass to the next waiter if the notified one crashes before it continues."""
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -14,12 +15,10 @@ from resourcepool.db.retry import Unsettled, retrying
 from resourcepool.db.rows import batched
 from resourcepool.db.transactions import short_transaction
 from resourcepool.leases import verbs
-from resourcepool.leases.terms import Request, Terms
+from resourcepool.leases.terms import Request
 from resourcepool.locks.base import Named
 from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import AbstractNotification
-from resourcepool.locks.registry import current_owner, new_holder
-from resourcepool.signals import is_recorded
 from resourcepool.waiting import tickets
 from resourcepool.waiting.models import Ticket
 
@@ -51,9 +50,7 @@ class NotificationSource(Named):
         """Do nothing: rows exist only after a notification."""
 
     def _wait_request(self, seconds: float) -> Request:
-        recorded = is_recorded(self.model)  # if it is lost
-        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, is_recorded=recorded)
-        return Request(terms, timeout=seconds, selector=self.name, fifo_once=True, ends_session=True)
+        return dataclasses.replace(self._request(seconds), fifo_once=True, ends_session=True)
 
 
 def consume(notified: NotificationLeases) -> None:

@@ -61,9 +61,9 @@ def current_owner() -> Owner:
     return _tasks[key]
 
 
-def new_holder(owner: Owner) -> str:
-    """Return a unique holder for a request of ``owner``; it ends with the owner's number."""
-    return f"{default_holder()}{OWNER_MARK}{owner.number}"[-MAX_LENGTH:]
+def new_holder() -> str:
+    """Return a unique holder for a request of the caller; it ends with the owner's number."""
+    return f"{default_holder()}{OWNER_MARK}{current_owner().number}"[-MAX_LENGTH:]
 
 
 def parse_holder(holder: str) -> tuple[str, str]:

@@ -13,10 +13,10 @@ from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
-from resourcepool.locks.lockable import Hold, LockLease
+from resourcepool.locks.lockable import Hold, LockLease, seconds_to_wait
 from resourcepool.locks.models import RWLockPermit
 from resourcepool.locks.permits import PermitLease
-from resourcepool.locks.registry import current_owner, new_holder
+from resourcepool.locks.registry import new_holder
 from resourcepool.locks.rwlock_sides import UPGRADE_PRIORITY, ReadLock, RWPermits, WriteLock
 from resourcepool.options import Seconds
 from resourcepool.waiting.source import delivered, release_quietly
@@ -91,7 +91,7 @@ class RWLock(RWPermits):
         return hold
 
     async def _run_upgrade(self, mode: Mode, blocking: bool, timeout: Seconds | None) -> Hold | None:
-        hold, wait = self.read()._require_hold("upgrade"), self._wait(blocking, timeout)
+        hold, wait = self.read()._require_hold("upgrade"), seconds_to_wait(self._timeout, blocking, timeout)
         if hold.is_writing:
             return hold
         mine, leases = hold.leases, list[PermitLease]()
@@ -122,7 +122,7 @@ class RWLock(RWPermits):
     def _declare_intent(self) -> LockLease:
         """Lease the intent to upgrade, which one reader at a time can. Raises UpgradeConflict."""
         connection, key = self._connection, RWLockPermit.intent_of(self.name)
-        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True)
+        terms = Terms(self._ttl, new_holder(), holder_is_unique=True)
         with statement_timeout():
             grant = verbs.claim(connection, RWLockPermit, key, terms)
             if grant is None and retrying(

@@ -59,7 +59,7 @@ class RWPermits(Permits):
             await mode.call(lambda: self._count_rows(self._connection))
         while True:
             count = counted.get(self.key, self.permits) - len(hold.leases)
-            request = self._request(max(0.0, until - monotonic()), hold, count, priority)
+            request = self._request(max(0.0, until - monotonic()), hold._when_lost, count, priority)
             try:
                 leases = await acquire(mode, self, request, stop=hold.lost.is_set) if count > 0 else []
             except TooManyPermits:  # ``counted`` was outdated
@@ -182,9 +182,6 @@ class _RWSideLock(Reentrant[RWHold]):
         """See ``Reentrant``; a writer also reads."""
         hold = self._hold()
         return hold is not None and hold.is_held and (hold.is_writing or not self.writes)
-
-    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
-        return self.lock._wait(blocking, timeout)
 
     def _new_hold(self) -> RWHold:
         hold = RWHold(self.lock, self.lock.name, self.lock._on_lost)

@@ -15,7 +15,7 @@ from resourcepool.db.retry import retrying
 from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, in_thread, run_sync
 from resourcepool.exceptions import NotHeld
 from resourcepool.locks.base import TTL
-from resourcepool.locks.lockable import Hold, Lockable
+from resourcepool.locks.lockable import Hold, Lockable, seconds_to_wait
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
 from resourcepool.locks.permits import MAX_PERMITS, PermitLease, Permits, resize
 from resourcepool.locks.registry import holds, is_of_caller
@@ -106,13 +106,13 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         Raises:
             BadOption: the semaphore has fewer than ``n`` permits.
         """
-        return run_sync(self._acquire, self._wait(blocking, timeout), n)
+        return run_sync(self._acquire, seconds_to_wait(self._timeout, blocking, timeout), n)
 
     async def aacquire(
         self, blocking: bool = True, timeout: Seconds | None = None, n: int = 1
     ) -> SemaphoreHold | None:
         """``acquire`` for asyncio; waiting occupies no thread."""
-        return await self._acquire(ASYNC, self._wait(blocking, timeout), n)
+        return await self._acquire(ASYNC, seconds_to_wait(self._timeout, blocking, timeout), n)
 
     def release(self, n: int = 1) -> None:
         """Release ``n`` permits: this thread's (or task's), then others'; the latest first, those of ``with`` last.
@@ -197,7 +197,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
 
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> SemaphoreHold:
         hold = SemaphoreHold(self)
-        request = self._request(wait, hold, options.whole("n", n, least=1, most=MAX_PERMITS_AT_ONCE))
+        request = self._request(wait, hold._when_lost, options.whole("n", n, least=1, most=MAX_PERMITS_AT_ONCE))
         return self._take(hold, await acquire(mode, self, request))
 
     def _take(self, hold: SemaphoreHold, leases: list[PermitLease]) -> SemaphoreHold:

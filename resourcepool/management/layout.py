@@ -6,7 +6,7 @@ Labels, holders and reasons may be hostile: control characters never reach a ter
 import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -110,23 +110,6 @@ def as_text(value: Any) -> Any:
 _PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it wraps at spaces and after "/" and "-"
 
 
-class Column(NamedTuple):
-    """One column of a table: its heading, and the function that returns the cell of a row.
-
-    ``widest``: maximum width in characters, on a terminal or not.
-    """
-
-    heading: Any
-    value_of: Callable[[Any], object]
-    is_number: bool = False
-    widest: int | None = None
-
-
-def counts(heading: Any, value_of: Callable[[Any], int]) -> Column:
-    """Return a column of whole numbers: "12,345"."""
-    return Column(heading, lambda row: f"{value_of(row):,}", is_number=True)
-
-
 WRITE: Mapping[Unit, Callable[[Any], object]] = {
     Unit.COUNT: lambda count: f"{count:,}",
     Unit.SECONDS: lambda seconds: or_dash(seconds, duration),
@@ -136,28 +119,26 @@ WRITE: Mapping[Unit, Callable[[Any], object]] = {
 }
 
 
-def columns(figures: Iterable[Figure]) -> list[Column]:
-    return [_column(figure) for figure in figures if figure.label]
-
-
-def _column(figure: Figure) -> Column:
+def _cell(figure: Figure, row: Any) -> str:
     write: Callable[[Any], object] = WRITE.get(figure.unit, or_dash)
-    return Column(
-        figure.label, lambda row: write(figure.of(row)), is_number=figure.unit in (Unit.COUNT, Unit.NUMBER)
-    )
+    return one_line(write(figure.of(row)), None)
+
+
+def _is_number(figure: Figure) -> bool:
+    return figure.unit in (Unit.COUNT, Unit.NUMBER)
 
 
 class FittedTable:
-    """A table for a terminal of any width; numbers and words of headings never break.
+    """A table of rows for a terminal of any width; numbers and words of headings never break. Nothing is cut off.
 
     If it is too wide, headings and texts wrap; if it still does not fit, each row becomes a block of lines, without
     the fields that are empty.
     """
 
-    def __init__(self, rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool) -> None:
-        self.columns, self.has_head = columns, has_head
-        self.headings = [one_line(column.heading) if has_head else "" for column in columns]
-        self.cells = [[one_line(column.value_of(row), None) for column in columns] for row in rows]
+    def __init__(self, rows: Iterable[Any], figures: Iterable[Figure]) -> None:
+        self.columns = [figure for figure in figures if figure.label]
+        self.headings = [one_line(column.label) for column in self.columns]
+        self.cells = [[_cell(column, row) for column in self.columns] for row in rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
@@ -171,25 +152,23 @@ class FittedTable:
             return
         words = [max(map(cell_len, _PIECES.findall(heading)), default=0) for heading in self.headings]
         least = [
-            max(word, cell if column.is_number else min(cell, MIN_TEXT_WIDTH))
+            max(word, cell if _is_number(column) else min(cell, MIN_TEXT_WIDTH))
             for word, cell, column in zip(words, cells, self.columns, strict=True)
         ]
-        if self.has_head and sum(least) + GAP * len(least) - GAP > width:
+        if sum(least) + GAP * len(least) - GAP > width:
             yield from self._blocks(width)
         else:
             yield self._table([max(pair) for pair in zip(words, cells, strict=True)])
 
     def _table(self, widths: Sequence[int]) -> Table:
         """Return the table, with headings of at most these widths."""
-        table = Table(
-            box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_header=self.has_head
-        )
+        table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
         for column, heading, width in zip(self.columns, self.headings, widths, strict=True):
             table.add_column(
                 "\n".join(_filled(_PIECES.findall(heading), width)),
-                justify="right" if column.is_number else "left",
+                justify="right" if _is_number(column) else "left",
                 overflow="fold",
-                no_wrap=column.is_number,
+                no_wrap=_is_number(column),
                 max_width=column.widest,
             )
         for row in self.cells:
@@ -205,11 +184,6 @@ class FittedTable:
             facts = [f"{cell}; " for cell in others[:-1]] + others[-1:]
             for line in _filled(facts, width - GAP):
                 yield Padding(Text(line, overflow="fold"), (0, 0, 0, GAP))
-
-
-def table(rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool = True) -> FittedTable:
-    """Return a table of ``rows``. Wide cells wrap; nothing is cut off."""
-    return FittedTable(rows, columns, has_head=has_head)
 
 
 def _filled(pieces: Iterable[str], width: int) -> list[str]:

@@ -6,12 +6,13 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from resourcepool.events import localized
-from resourcepool.management.layout import Column, more_rows_note, one_line, or_dash, table
+from resourcepool.management.layout import FittedTable, more_rows_note, name_value_lines, one_line, or_dash
 from resourcepool.queues.models import QueueGroup
 from resourcepool.status.queues.forecast import Forecast, ForecastMove
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.queues.queues import MoveRecord, QueueStatus
 from resourcepool.status.queues.system import badge_of_server
+from resourcepool.status.system import age, count, seconds, text, whole
 from resourcepool.status.times import ago, duration
 from resourcepool.text import format_labels
 from resourcepool.translation import gettext as _, gettext_lazy
@@ -36,47 +37,40 @@ def _last_change(status: QueueGroupStatus) -> str:
 
 
 QUEUE_GROUPS = (
-    Column(gettext_lazy("queue group"), lambda row: row.name),
-    Column(gettext_lazy("queues"), lambda row: row.queues, is_number=True),
-    Column(gettext_lazy("servers"), lambda row: len(row.alive), is_number=True),
-    Column(gettext_lazy("requested"), lambda row: row.asked_for, is_number=True),
-    Column(gettext_lazy("unowned"), lambda row: row.unowned, is_number=True),
-    Column(gettext_lazy("generation"), lambda row: row.generation, is_number=True),
-    Column(gettext_lazy("last change"), _last_change),
+    text(gettext_lazy("queue group"), "name"),
+    count(gettext_lazy("queues"), "queues"),
+    count(gettext_lazy("servers"), lambda row: len(row.alive)),
+    count(gettext_lazy("requested"), "asked_for"),
+    count(gettext_lazy("unowned"), "unowned"),
+    count(gettext_lazy("generation"), "generation"),
+    text(gettext_lazy("last change"), _last_change),
 )
 SERVERS = (
-    Column(gettext_lazy("queues"), lambda row: row.queues, is_number=True),
-    Column(gettext_lazy("hands over"), lambda row: row.asked_for, is_number=True),
-    Column(gettext_lazy("awaits"), lambda row: row.awaits, is_number=True),
-    Column(gettext_lazy("weight"), lambda row: row.weight, is_number=True),
-    Column(gettext_lazy("limit"), lambda row: or_dash(row.limit), is_number=True),
-    Column(
-        gettext_lazy("labels"), lambda row: " ".join(f"{k}={v}" for k, v in sorted(row.labels.items())) or "-"
-    ),
-    Column(gettext_lazy("heartbeat"), lambda row: ago(row.heartbeat)),
-    Column(gettext_lazy("registered"), lambda row: ago(row.registered)),
-    Column(gettext_lazy("no queue for"), lambda row: or_dash(row.idle, duration)),
-    Column(gettext_lazy("asked for work"), lambda row: or_dash(row.last_activity, ago)),
-    Column(gettext_lazy("process"), lambda row: row.holder),
+    count(gettext_lazy("queues"), "queues"),
+    count(gettext_lazy("hands over"), "asked_for"),
+    count(gettext_lazy("awaits"), "awaits"),
+    whole(gettext_lazy("weight"), "weight"),
+    whole(gettext_lazy("limit"), "limit"),
+    text(gettext_lazy("labels"), lambda row: format_labels(row.labels)),
+    age(gettext_lazy("heartbeat"), "heartbeat"),
+    age(gettext_lazy("registered"), "registered"),
+    seconds(gettext_lazy("no queue for"), "idle"),
+    text(gettext_lazy("asked for work"), lambda row: or_dash(row.last_activity, ago)),
+    text(gettext_lazy("process"), "holder"),
 )
 STEPS = (
-    Column(gettext_lazy("queues"), lambda row: row.queues, widest=60),
-    Column(gettext_lazy("action"), lambda row: row.first.what.label),
-    Column(gettext_lazy("from"), lambda row: or_dash(row.first.from_server)),
-    Column(gettext_lazy("to"), lambda row: or_dash(row.first.to_server)),
-    Column(gettext_lazy("reason"), lambda row: localized(row.first.reason)),
+    text(gettext_lazy("queues"), "queues", widest=60),
+    text(gettext_lazy("action"), "first.what.label"),
+    text(gettext_lazy("from"), "first.from_server"),
+    text(gettext_lazy("to"), "first.to_server"),
+    text(gettext_lazy("reason"), lambda row: localized(row.first.reason)),
 )
-MOVES = (
-    Column(gettext_lazy("generation"), lambda row: row.first.generation, is_number=True),
-    Column(gettext_lazy("when"), lambda row: ago(row.first.ago)),
-    *STEPS,
-)
+MOVES = (count(gettext_lazy("generation"), "first.generation"), age(gettext_lazy("when"), "first.ago"), *STEPS)
 SHARES = (
-    Column(gettext_lazy("server"), lambda row: row.server or _("unowned")),
-    Column(gettext_lazy("has"), lambda row: row.before, is_number=True),
-    Column(gettext_lazy("would have"), lambda row: row.after, is_number=True),
+    text(gettext_lazy("server"), lambda row: row.server or _("unowned")),
+    count(gettext_lazy("has"), "before"),
+    count(gettext_lazy("would have"), "after"),
 )
-MAP = (Column("", lambda row: row[0]), Column("", lambda row: row[1]))
 
 
 def settings_as_text(status: QueueGroupStatus) -> list[str]:
@@ -103,8 +97,8 @@ def servers_as_text(status: QueueGroupStatus, limit: int) -> list[Any]:
     servers = status.servers
     if not servers:
         return [_("No server.")]
-    named = Column(_("server"), str), Column(_("state"), lambda row: badge_of_server(status, row).label)
-    return [table(servers[:limit], [*named, *SERVERS]), *more_rows_note(limit, len(servers))]
+    named = text(_("server"), str), text(_("state"), lambda row: badge_of_server(status, row).label)
+    return [FittedTable(servers[:limit], [*named, *SERVERS]), *more_rows_note(limit, len(servers))]
 
 
 def queue_as_text(queue: QueueStatus, status: QueueGroupStatus) -> Iterator[str]:
@@ -132,10 +126,10 @@ def map_as_text(
     """Yield which queues each server has, hands over and awaits, then unowned queues; ``limit`` ranges of each."""
     running = [str(server) for server in servers]
     names = [*running, *sorted({queue.owner for queue in queues if queue.owner} - {*running}), ""]
-    rows = [(name or _("unowned"), "; ".join(_ranges_of(name, queues, limit))) for name in names]
-    if rows := [(name, parts) for name, parts in rows if parts]:
+    ranges_of = {name or _("unowned"): "; ".join(_ranges_of(name, queues, limit)) for name in names}
+    if rows := [(name, parts) for name, parts in ranges_of.items() if parts]:
         yield ""
-        yield table(rows, MAP, has_head=False)
+        yield name_value_lines(rows)
     if total > len(queues):
         text = _("%(count)s more queues are not on this map; --limit %(all)d shows all")
         yield text % {"count": f"{total - len(queues):,}", "all": total}
@@ -144,15 +138,15 @@ def map_as_text(
 def moves_as_text(moves: Sequence[MoveRecord], limit: int) -> Any:
     """Return a table of the latest moves; a row has all moves of one change for one reason."""
     rows = _group_moves(moves, lambda move: (move.generation, *_kind(move)))[:limit]
-    return table(rows, MOVES) if rows else _("No moves yet.")
+    return FittedTable(rows, MOVES) if rows else _("No moves yet.")
 
 
 def forecast_as_text(forecast: Forecast, limit: int) -> Iterator[Any]:
     """Yield the moves with reasons, the totals, and that nothing was changed."""
     steps = _group_moves(forecast.changes, _kind)
     if steps:
-        yield from [table(steps[:limit], STEPS), *more_rows_note(limit, len(steps)), ""]
-    yield table(forecast.shares, SHARES)
+        yield from [FittedTable(steps[:limit], STEPS), *more_rows_note(limit, len(steps)), ""]
+    yield FittedTable(forecast.shares, SHARES)
     counts = {"count": f"{len(forecast.changes):,}", "queues": f"{forecast.queues:,}"}
     yield _("%(count)s of %(queues)s queues would move. Nothing was changed.") % counts
 
@@ -198,11 +192,11 @@ def _ranges_of(name: str, queues: Sequence[QueueStatus], limit: int) -> Iterator
     owned = [queue.queue_id for queue in queues if queue.owner == name and queue.asked_for is None]
     requested = [queue.queue_id for queue in queues if queue.owner == name and queue.asked_for is not None]
     awaited = [queue.queue_id for queue in queues if name and queue.requester == name]
-    for ids, text in ((owned, "%s"), (requested, _("hands over %s")), (awaited, _("awaits %s"))):
+    for ids, said in ((owned, "%s"), (requested, _("hands over %s")), (awaited, _("awaits %s"))):
         all_ranges = list(ranges(ids))
         parts = [one_line(each) for each in all_ranges[:limit]]
         if len(all_ranges) > limit:
             numbers = {"count": len(all_ranges) - limit, "all": len(all_ranges)}
             parts.append(_("and %(count)d more (--limit %(all)d)") % numbers)
         if parts:
-            yield text % ", ".join(parts)
+            yield said % ", ".join(parts)

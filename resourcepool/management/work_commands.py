@@ -11,7 +11,7 @@ from django.db import connections, router
 from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import Argument, arg, field_values, operation_arguments, yes
-from resourcepool.management.layout import columns, one_line, table
+from resourcepool.management.layout import FittedTable, one_line
 from resourcepool.management.subcommands import (
     CommandGroup,
     Options,
@@ -182,9 +182,9 @@ def statuses_as_text(system: NamedSystem, statuses: Sequence[Any]) -> list[Any]:
     """Return a table of the rows of a system, and why nothing happens in them."""
     if not statuses:
         return [_(system.none_yet)]
-    parts: list[Any] = [table(_sorted(statuses, "name"), columns(system.figures))]
+    parts: list[Any] = [FittedTable(_sorted(statuses, "name"), system.figures)]
     if len(statuses) == 1 and system.parts and (rows := getattr(statuses[0], system.parts[0])):
-        parts += ["", table(rows, columns(system.parts[1]))]
+        parts += ["", FittedTable(rows, system.parts[1])]
     reasons = [one_line(f"{one.name}: {one.explanation}", None) for one in statuses if one.explanation]
     return [*parts, *(["", *reasons] if reasons else [])]
 
@@ -197,7 +197,7 @@ def _sorted(rows: Sequence[Any], name: str) -> list[Any]:
 def work_as_text(model: Any, page: WorkPage, words: str) -> list[Any]:
     """Return a table of tasks or timers; ``words``: the command's arguments that show this page."""
     rows = _sorted(page.work, model.key_columns[1])
-    shown = table(rows, columns(FIGURES[model])) if rows else _("There are none.")
+    shown = FittedTable(rows, FIGURES[model]) if rows else _("There are none.")
     return [shown, *next_page_hint(words, page.after)]
 
 

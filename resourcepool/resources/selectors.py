@@ -203,13 +203,8 @@ def _value(field: Any, value: Any) -> Any:
             str(clean).encode()  # no database accepts half a surrogate pair
             text = _text(clean)  # fails for bytes, for example
             clean = clean if _depth(clean) <= MAX_DEPTH else None
-    except (
-        ValidationError,
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        RecursionError,
-    ):  # int() of infinity overflows
+    # int() of infinity overflows
+    except (ValidationError, TypeError, ValueError, ArithmeticError, RecursionError):
         clean = None
     choices = [choice for choice, _label in target.flatchoices] if target.choices else None
     if (

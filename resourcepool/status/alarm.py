@@ -8,7 +8,7 @@ from typing import Any
 from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption
-from resourcepool.translation import gettext as _, gettext_noop, ngettext
+from resourcepool.translation import gettext as _, gettext_noop
 
 # The subjects of alarms about systems other than pools.
 ABOUT_QUEUES = gettext_noop("queues: %s")
@@ -114,12 +114,8 @@ class Alarm:
 def failed_work(kind: AlarmKind, about: str, count: int) -> Iterator[Alarm]:
     """Yield the alarm about failed tasks or timers, if there are any."""
     if count:
-        text = ngettext(
-            "%(count)d failed for good and waits for an operator: retry or discard it.",
-            "%(count)d failed for good and wait for an operator: retry or discard them.",
-            count,
-        )
-        yield Alarm(kind, about, text % {"count": count})
+        text = _("failed for good, waiting for an operator: %d. Retry or discard them.")
+        yield Alarm(kind, about, text % count)
 
 
 def about_row(model: Any, key: object) -> dict[str, str]:

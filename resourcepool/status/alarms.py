@@ -27,7 +27,7 @@ from resourcepool.status.resources.pools import PoolStatus, pools
 from resourcepool.status.resources.waiters import explain_longest_wait
 from resourcepool.status.snapshots import fetch_all
 from resourcepool.status.times import duration
-from resourcepool.translation import gettext as _, ngettext
+from resourcepool.translation import gettext as _
 
 HOUR = 3_600.0  # seconds
 SNOOZED = "alarm"  # pool of the events of snoozes; their row is the id of the alarm
@@ -109,23 +109,16 @@ def _of_pool(pool: PoolStatus, limits: Thresholds, explanation: str) -> Iterator
     if pool.error:
         yield Alarm(AlarmKind.UNREADABLE, pool.label, _("cannot be read: %s") % localized(pool.error))
     elif pool.waiters and not pool.working:
-        text = ngettext(
-            "no resource in service; %(count)d waiter. Return one with `manage.py resourcepool_drain %(pool)s ID"
-            " --back`.",
-            "no resource in service; %(count)d waiters. Return one with `manage.py resourcepool_drain %(pool)s ID"
-            " --back`.",
-            pool.waiters,
+        text = _(
+            "no resource in service; waiters: %(count)d. Return one with `manage.py resourcepool_drain %(pool)s ID"
+            " --back`."
         )
         numbers = {"count": pool.waiters, "pool": pool.label}
         yield Alarm(AlarmKind.NOTHING_IN_SERVICE, pool.label, text % numbers)
     elif _has_late_waiter(pool, limits):
         if pool.is_exhausted:
             kind, command = AlarmKind.EXHAUSTED, _("See the holders with `manage.py resourcepool_status %s`.")
-            text = ngettext(
-                "all %(leased)d leased; %(count)d waiter, for %(wait)s.",
-                "all %(leased)d leased; %(count)d waiters, the first for %(wait)s.",
-                pool.waiters,
-            )
+            text = _("all %(leased)d leased; waiters: %(count)d, the first for %(wait)s.")
         else:
             kind, command = AlarmKind.STARVED, ""
             text = _(
@@ -137,43 +130,46 @@ def _of_pool(pool: PoolStatus, limits: Thresholds, explanation: str) -> Iterator
         parts = (text % numbers, _not_in_service(pool), explanation, command)
         yield Alarm(kind, pool.label, " ".join(filter(None, parts)))
     if pool.expired:
-        text = ngettext(
-            "%(count)d lease expired without a release: its holder crashed or lost contact.",
-            "%(count)d leases expired without a release: their holders crashed or lost contact.",
-            pool.expired,
-        )
-        yield Alarm(AlarmKind.EXPIRED, pool.label, text % {"count": pool.expired})
+        text = _("leases that expired without a release: %d; their holders crashed or lost contact.")
+        yield Alarm(AlarmKind.EXPIRED, pool.label, text % pool.expired)
 
 
 def _not_in_service(pool: PoolStatus) -> str:
     """Return how many resources of ``pool`` people took out of service, by state; "" if none."""
     counts = {state: pool.counts[state] for state in NOT_IN_SERVICE if pool.counts[state]}
-    total = sum(counts.values())
     listed = ", ".join(f"{count:,} {state.label}" for state, count in counts.items())
-    text = ngettext(
-        "%(count)d is not in service (%(states)s).", "%(count)d are not in service (%(states)s).", total
-    )
-    return text % {"count": total, "states": listed} if counts else ""
+    return _("Not in service: %s.") % listed if counts else ""
 
 
 def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> Iterator[Alarm]:
     # Leased resources cannot be checked.
     if every is None or pool.error or not pool.counts[State.FREE]:
         return
-    ran = _ran(job, 3 * every)
     if pool.oldest_check is None:
-        text = _("never checked although the check runs: %s") % ran
-        if not ran:
-            text = _("never checked; run `manage.py resourcepool_check`.")
-        yield Alarm(AlarmKind.CHECK_STALE, pool.label, text)
+        problem = _("never checked")
     elif pool.passed_over is not None and pool.passed_over > 3 * every:
-        text = _("free resources unchecked for %(time)s although the check runs: %(ran)s")
-        text %= {"time": duration(pool.passed_over), "ran": ran}
-        if not ran:
-            text = _(
-                "free resources unchecked for %s; run `manage.py resourcepool_check` from cron or Celery beat."
-            ) % duration(pool.passed_over)
-        yield Alarm(AlarmKind.CHECK_STALE, pool.label, text)
+        problem = _("free resources unchecked for %s") % duration(pool.passed_over)
+    else:
+        return
+    yield Alarm(AlarmKind.CHECK_STALE, pool.label, _stale(problem, _ran(job, 3 * every), "check"))
+
+
+def _of_sweep(sweep: JobStatus | None, limits: Thresholds) -> Iterator[Alarm]:
+    if sweep is None or sweep.done is None:
+        problem = _("The sweep has never finished")
+    elif sweep.done > limits.sweep:
+        problem = _("The sweep has not finished for %s") % duration(sweep.done)
+    else:
+        return
+    yield Alarm(AlarmKind.SWEEP_STALE, "", _stale(problem, _ran(sweep, limits.sweep), "sweep"))
+
+
+def _stale(problem: str, ran: str, job: str) -> str:
+    """Return the text of a problem with the last run ``ran`` of a job, or else with the command that runs it."""
+    text = _("%(problem)s; run `manage.py resourcepool_%(job)s` from cron, a service or Celery beat.")
+    if ran:
+        text = _("%(problem)s, although its job runs: %(ran)s.")
+    return text % {"problem": problem, "ran": ran, "job": job}
 
 
 def _ran(job: JobStatus | None, within: float) -> str:
@@ -191,24 +187,6 @@ def _without_old_checks(jobs: Mapping[str, JobStatus], checked: Container[str]) 
     for job in jobs.values():
         if not job.name.startswith(CHECK) or job.name.removeprefix(CHECK) in checked:
             yield job
-
-
-def _of_sweep(sweep: JobStatus | None, limits: Thresholds) -> Iterator[Alarm]:
-    ran = _ran(sweep, limits.sweep)
-    if sweep is None or sweep.done is None:
-        text = _("The sweep has never finished although it runs: %s") % ran
-        if not ran:
-            text = _("The sweep has never run; run `manage.py resourcepool_sweep`.")
-        yield Alarm(AlarmKind.SWEEP_STALE, "", text)
-    elif sweep.done > limits.sweep:
-        text = _("The sweep has not finished for %(time)s although it runs: %(ran)s")
-        text %= {"time": duration(sweep.done), "ran": ran}
-        if not ran:
-            text = _(
-                "The sweep has not run for %s; run `manage.py resourcepool_sweep` from cron, a service or Celery"
-                " beat."
-            ) % duration(sweep.done)
-        yield Alarm(AlarmKind.SWEEP_STALE, "", text)
 
 
 def _of_jobs(jobs: Iterable[JobStatus]) -> Iterator[Alarm]:
@@ -232,12 +210,9 @@ def _why_failed(job: JobStatus) -> str:
 
 
 def _of_leaks(label: str, count: int) -> Alarm:
-    text = ngettext(
-        "%(count)d lease reported as leaked within the last hour; its event shows where it was acquired. Revoke it, or"
-        " acknowledge it with `manage.py resourcepool_operate acknowledge %(pool)s --all --reason ..`.",
-        "%(count)d leases reported as leaked within the last hour; their events show where they were acquired. Revoke"
-        " them, or acknowledge them with `manage.py resourcepool_operate acknowledge %(pool)s --all --reason ..`.",
-        count,
+    text = _(
+        "leases reported as leaked within the last hour: %(count)d; their events show where they were acquired. Revoke"
+        " them, or acknowledge them with `manage.py resourcepool_operate acknowledge %(pool)s --all --reason ..`."
     )
     return Alarm(AlarmKind.LEAKED, label, text % {"count": count, "pool": label})
 

@@ -1,5 +1,6 @@
 """The state of a row in a word or two, with its gravity: the same on every surface."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -36,6 +37,11 @@ class Badge(NamedTuple):
     def html(self) -> SafeString:
         """Its label, coloured by its gravity; all pages draw it so."""
         return format_html('<span class="resourcepool-state {}">{}</span>', self.level, self.label)
+
+
+def first_badge(states: Iterable[tuple[Any, Badge]], otherwise: Badge) -> Badge:
+    """Return the badge of the first condition that applies."""
+    return next((badge for applies, badge in states if applies), otherwise)
 
 
 PAUSED = Badge(Level.WARN, "paused", _("paused"))

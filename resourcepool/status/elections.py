@@ -87,5 +87,5 @@ SYSTEM = NamedSystem(
     ),
     section=LOCKS,
     none_yet=gettext_noop("No elections yet: the first campaign creates its election."),
-    panel=Panel(_("Elections"), _("one leader each"), order=55, id_prefix="rpe"),
+    panel=Panel(_("Elections"), _("one leader each"), order=55),
 )

@@ -29,7 +29,7 @@ from resourcepool.status.system import figure_text
 from resourcepool.status.times import ago, duration
 from resourcepool.taskqueue.abstract import work_models
 from resourcepool.taskqueue.models import Task
-from resourcepool.translation import gettext as _, ngettext
+from resourcepool.translation import gettext as _
 
 MAX_FOUND = 10  # of each sort
 MAX_EVENTS = 5
@@ -100,8 +100,7 @@ def _resource(row: Any) -> Found:
 def _holder(holder: why.HolderExplanation) -> Found:
     lines = []
     if holder.leases_total:
-        text = ngettext("It holds %(count)d resource.", "It holds %(count)d resources.", holder.leases_total)
-        lines.append(text % {"count": holder.leases_total})
+        lines.append(_("Resources that it holds: %d.") % holder.leases_total)
     lines += [_("It holds %s.") % held.called for held in holder.holds]
     lines += [_waits(waiter) for waiter in holder.waits]
     related = [(type(lease.row), lease.row.pk, _leased(lease)) for lease in holder.leases]
@@ -124,10 +123,9 @@ def _of_systems(text: str, visible: Set[Any]) -> Iterator[Found]:
     for system in named_systems().values():
         name = _name_in(text, system.subject) or text
         if {*system.viewed} <= visible and (status := system.reader.get(name)):
-            details = [*system.details[:1]]
-            status = status if {*details} <= visible or not details else status.redacted()
+            shown = status if {*system.details} <= visible else status.redacted()
             title = f"{capfirst(system.title)} {name}"
-            yield Found(title, _figures(system, status), system.viewed[0], name, _blocking(status))
+            yield Found(title, _figures(system, shown), system.viewed[0], name, _blocking(shown))
 
 
 def _blocking(status: Any) -> list[tuple[Any, Any, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -49,6 +49,10 @@ class ReasonsMixin:
 
     def reasons(self) -> Iterator[str]:
         raise NotImplementedError
+
+    def redacted(self) -> Self:
+        """Return it without what users read only with permission to view the ``details`` of its system."""
+        return self
 
 
 class Page(NamedTuple):

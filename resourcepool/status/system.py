@@ -68,6 +68,7 @@ class Figure:
         rows: the list that the dashboard links the (first) number to.
         gauge: (name, help) of its gauge for Prometheus; None: it has none.
         heading: heading on the dashboard; None: the label; "": the dashboard does not show it.
+        widest: maximum width in characters in a command's table.
     """
 
     unit: Unit
@@ -76,12 +77,14 @@ class Figure:
     rows: RowList | None = None
     gauge: tuple[str, str] | None = None
     heading: Any = None
+    widest: int | None = None
 
     def of(self, status: Any) -> Any:
         return attrgetter(self.value)(status) if isinstance(self.value, str) else self.value(status)
 
 
-text, count, seconds, age = (partial(Figure, unit) for unit in (Unit.TEXT, Unit.COUNT, Unit.SECONDS, Unit.AGO))
+_UNITS = (Unit.TEXT, Unit.COUNT, Unit.NUMBER, Unit.SECONDS, Unit.AGO)
+text, count, whole, seconds, age = (partial(Figure, unit) for unit in _UNITS)
 
 
 STATUS = text(_("status"), lambda one: str(one.badge.label))
@@ -102,22 +105,13 @@ class Panel:
     """The panel of a system on the dashboard: a line for each row, with the figures that have a heading.
 
     Attributes:
-        order: panels are shown in ascending order.
         about: beside the title, in small print.
-        title_of_all: text of the link to all rows if there are more than shown; "": no such link.
-        id_prefix: of the HTML ids of its links. ``html_id``: of the title; "": "rp-" and the name of the system.
-        css: CSS class of the table, besides the usual one.
-        details: the model that a user must be allowed to view to see names and errors in a status; None: any user.
+        order: panels are shown in ascending order.
     """
 
     title: Any
     about: Any
     order: int
-    id_prefix: str
-    title_of_all: Any = ""
-    html_id: str = ""
-    css: str = ""
-    details: Any = None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -128,7 +122,7 @@ class System:
         name: its plural: path in REST, key in JSON ("streams").
         word: the users' word for one row: option, label of gauges ("stream").
         viewed: the models that a user must be allowed to view to see its figures.
-        details: further models that one must be allowed to view to see each status in full.
+        details: further models that one must be allowed to view to see each status in full, not ``redacted``.
         read: returns the statuses, for figures and alarms.
         figures: in the order of columns.
         alarms: returns the alarms of all statuses; None: there are none.

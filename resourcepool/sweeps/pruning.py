@@ -20,7 +20,6 @@ from resourcepool.exceptions import RowLocked
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs import PRUNE
 from resourcepool.leases import verbs
-from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.locks.base import UNUSED_AFTER
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
@@ -64,45 +63,38 @@ def history_rows() -> int:
     return options.whole("RESOURCEPOOL['HISTORY_ROWS']", setting("HISTORY_ROWS"), least=1_000, most=10**10)
 
 
-def prune_history(lease: Lease | None = None) -> int:
-    """Remove events, samples and queue moves beyond the limits of age and number; returns the number removed.
-
-    Args:
-        lease: the lease of the job; LeaseLost is raised when it is lost.
-    """
+def prune_history() -> int:
+    """Remove events, samples and queue moves beyond the limits of age and number; returns the number removed."""
     old = DbLater(-history_kept())
-    removed = _remove(Sample, lease, minute__lt=old)
+    removed = _remove(Sample, minute__lt=old)
     for model in (Event, Move):
-        removed += _remove(model, lease, at__lt=old)
-        removed += _remove(model, lease, pk__lte=_newest(model) - history_rows())
+        removed += _remove(model, at__lt=old) + _remove(model, pk__lte=_newest(model) - history_rows())
     return removed
 
 
-def prune_finished(lease: Lease | None = None) -> int:
+def prune_finished() -> int:
     """Remove old finished tasks and timers, except failed ones, and receipts; returns the number removed."""
-    finished = sum(_remove_finished(model, lease, *how) for model, how in FINISHED.items())
-    return finished + _remove(Receipt, lease, at__lt=DbLater(-KEPT))
+    finished = sum(_remove_finished(model, *how) for model, how in FINISHED.items())
+    return finished + _remove(Receipt, at__lt=DbLater(-KEPT))
 
 
-def prune_channels(lease: Lease | None = None) -> int:
+def prune_channels() -> int:
     """Remove messages beyond the limits of age and number, and expired subscriptions; returns the number removed."""
-    removed = _remove(Subscription, lease, is_durable=False, busy_before__lt=DbLater(-GONE_AFTER))
+    removed = _remove(Subscription, is_durable=False, busy_before__lt=DbLater(-GONE_AFTER))
     using = router.db_for_write(ChannelRow)
     rows = ChannelRow.objects.using(using).values_list("pk", "last", "kept", "kept_count")
     for name, last, kept, count in retrying(connections[using], lambda: list(rows)):
         of_channel = {"channel_id": name}
-        removed += _remove(MessageRow, lease, **of_channel, published_at__lt=DbLater(-kept))
-        removed += _remove(MessageRow, lease, **of_channel, number__lte=last - count)
+        removed += _remove(MessageRow, **of_channel, published_at__lt=DbLater(-kept))
+        removed += _remove(MessageRow, **of_channel, number__lte=last - count)
     return removed
 
 
-def _remove_finished(
-    model: Any, lease: Lease | None, owner: str, states: Collection[str], longer: float
-) -> int:
+def _remove_finished(model: Any, owner: str, states: Collection[str], longer: float) -> int:
     owners = model._meta.get_field(owner).related_model
     kept = owners.objects.using(router.db_for_write(owners)).values_list("pk", "done_kept")
     return sum(
-        _remove(model, lease, Q(state__in=states), **{owner: name}, finished_at__lt=DbLater(-seconds - longer))
+        _remove(model, Q(state__in=states), **{owner: name}, finished_at__lt=DbLater(-seconds - longer))
         for name, seconds in retrying(connections[kept.db], lambda: list(kept))
     )
 
@@ -113,13 +105,11 @@ def _newest(model: Any) -> int:
     return result["newest"] or 0
 
 
-def _remove(model: Any, lease: Lease | None, still: Q = Q(), **old: Any) -> int:  # noqa: B008 (never changed)
+def _remove(model: Any, still: Q = Q(), **old: Any) -> int:  # noqa: B008 (never changed)
     """Remove the rows that match ``old`` and ``still``; ``still`` is checked again after locking."""
     using, removed = router.db_for_write(model), 0
     rows, connection = model.objects.using(using), connections[using]
     while True:
-        if lease is not None:
-            lease.ensure_held()
         # By primary key: a range on another index would lock rows that are being inserted.
         pks = retrying(connection, lambda: list(rows.filter(still, **old).values_list("pk", flat=True)[:BATCH]))
         # Locked rows are left for the next run.
@@ -134,27 +124,21 @@ def _delete_unlocked(rows: Any, pks: list[Any]) -> int:
     return _delete(rows, list(unlocked.values_list("pk", flat=True)))
 
 
-def remove_unused_names(lease: Lease | None = None) -> int:
+def remove_unused_names() -> int:
     """Remove the rows of locks, permits and conditions that are unused for a day and have no waiters.
 
     Programs generate names (``Lock(f"order-{pk}")``), so their number grows without limit. A name that is used again
     gets new rows, whose fences begin at the database's clock: above the old ones.
 
     The permits of a name are removed all together, because their rows count as its number of permits; not at all if
-    one is out of service, because then ``resize`` has set their number.
-
-    Args:
-        lease: the lease of the job; LeaseLost is raised when it is lost.
-
-    Returns:
-        The number of removed rows.
+    one is out of service, because then ``resize`` has set their number. Returns the number of removed rows.
     """
     removed = 0
     for model in NAMED_MODELS:
-        removed += _sweep(lease, _all(model), _unused_rows, _remove_rows)
+        removed += _sweep(_all(model), _unused_rows, _remove_rows)
     for model in PERMIT_MODELS:
-        removed += _sweep(lease, _all(model).filter(name=""), _unused_rows, _remove_rows)  # no permits
-        removed += _sweep(lease, _all(model), _unused_names, _remove_names)
+        removed += _sweep(_all(model).filter(name=""), _unused_rows, _remove_rows)  # no permits
+        removed += _sweep(_all(model), _unused_names, _remove_names)
     return removed
 
 
@@ -162,11 +146,9 @@ def _all(model: Any) -> LeaseQuerySet:
     return verbs.rows_of(connections[router.db_for_write(model)], model)
 
 
-def _sweep(lease: Lease | None, rows: LeaseQuerySet, find: Find, remove: Remove) -> int:
+def _sweep(rows: LeaseQuerySet, find: Find, remove: Remove) -> int:
     after, removed = "", 0
     while True:
-        if lease is not None:
-            lease.ensure_held()
         keys = retrying(connections[rows.db], partial(find, rows, after))
         if not keys:
             return removed
@@ -227,17 +209,11 @@ def _delete(rows: Any, pks: Sequence[Any]) -> int:
     return int(rows.filter(pk__in=pks)._raw_delete(rows.db)) if pks else 0
 
 
-def remove_gone_servers(lease: Lease | None = None) -> int:
+def remove_gone_servers() -> int:
     """Remove queue servers without a heartbeat for an hour; their queues become unassigned.
 
     Skips queue groups with another queue server alive since: that one takes over by itself. A server whose queue is
-    locked by an open transaction is left for the next run.
-
-    Args:
-        lease: the lease of the job; LeaseLost is raised when it is lost.
-
-    Returns:
-        The number of removed queue servers.
+    locked by an open transaction is left for the next run. Returns the number of removed queue servers.
     """
     using = using_of_queues()
     servers = Server.objects.using(using).filter(queue_group=OuterRef("pk"))
@@ -245,8 +221,6 @@ def remove_gone_servers(lease: Lease | None = None) -> int:
     left = QueueGroup.objects.using(using).filter(Exists(servers), ~Exists(recent)).values_list("pk", flat=True)
     removed = 0
     for queue_group in retrying(connections[using], lambda: list(left)):
-        if lease is not None:
-            lease.ensure_held()
         rows = Server.objects.using(using).filter(queue_group=queue_group)
         before = _count(rows)
         with contextlib.suppress(RowLocked, QueueGroup.DoesNotExist):

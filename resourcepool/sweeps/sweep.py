@@ -71,8 +71,11 @@ def refresh_statistics() -> str | None:
 
 
 def _prune(term: Term) -> int:
-    kinds = (prune_history, prune_finished, prune_channels, remove_unused_names, remove_gone_servers)
-    return sum(kind(term) for kind in kinds)
+    removed = 0
+    for remove in (prune_history, prune_finished, prune_channels, remove_unused_names, remove_gone_servers):
+        term.ensure_held()
+        removed += remove()
+    return removed
 
 
 def _counted(count: int, code: str) -> str:

@@ -4,8 +4,6 @@ The history records operator actions and final failures (docs/reference/events.m
 retries: these are too many.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -18,7 +16,7 @@ from resourcepool.db.dialect import DbNow
 from resourcepool.db.dialect.fields import seconds, whole
 from resourcepool.db.dialect.statement import Where
 from resourcepool.db.retry import retrying
-from resourcepool.db.rows import batched
+from resourcepool.db.rows import batched, for_update
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.events.field import SentenceField
 from resourcepool.options import DAY
@@ -41,33 +39,22 @@ def event_reason(name: str, why: str) -> str:
 
 
 def update_and_record(rows: Any, what: EventKind, actor: str, why: str, /, **changes: Any) -> int:
-    """Update rows and record an event for each; return their number. Updated rows must no longer match ``rows``."""
+    """Update rows and record an event for each; return their number."""
     rows._for_write = True
-    using = rows.db
-    if not what.has_listeners(rows.model):
+    using, model = rows.db, rows.model
+    if not what.has_listeners(model):
         return int(rows.update(**changes))
-    fences = F("fence") if hasattr(rows.model, "fence") else Value(0)
-    columns = ("pk", fences, *getattr(rows.model, "key_columns", ()))
-    by_pk = {row[0]: row[1:] for row in rows.using(using).values_list(*columns)}
-    count = 0
+    fences = F("fence") if hasattr(model, "fence") else Value(0)
+    columns = ("pk", fences, *getattr(model, "key_columns", ()))
     with transaction.atomic(using=using):
+        by_pk = {row[0]: row[1:] for row in for_update(rows.using(using)).values_list(*columns)}
         for pks in batched(by_pk, CHUNK):
-            for pk in _update_matching(rows.using(using), pks, changes):
+            model.objects.using(using).filter(pk__in=pks).update(**changes)
+            for pk in pks:
                 fence, *names = by_pk[pk]
                 reason = event_reason("/".join(names), why) if names else why
-                emit(RowEvent(what, rows.model, using, pk, fence, reason=reason, actor=actor))
-                count += 1
-    return count
-
-
-def _update_matching(rows: Any, pks: Sequence[Any], changes: dict[str, Any]) -> list[Any]:
-    """Update the rows with these keys that still match; return their keys."""
-    with transaction.atomic(using=rows.db):
-        if rows.filter(pk__in=pks).update(**changes) == len(pks):
-            return list(pks)
-        transaction.set_rollback(True, using=rows.db)
-    # Some no longer match: update one by one to know which.
-    return [pk for pk in pks if rows.filter(pk=pk).update(**changes)]
+                emit(RowEvent(what, model, using, pk, fence, reason=reason, actor=actor))
+    return len(by_pk)
 
 
 class PausableQuerySet(models.QuerySet[Any]):
@@ -107,23 +94,17 @@ class AbstractPlace(models.Model):
         return str(self.pk)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings that a stream and a topic have in common; see their fields. Times in seconds."""
+class AttemptSettings:
+    """The settings of a stream or a topic for attempts that end; see their fields. Times in seconds."""
 
-    is_paused: bool
-    retries: int
-    retry_delay: float
-    max_crashes: int
-    done_kept: float
-
-    @classmethod
-    def read(cls, rows: Any) -> list[Any]:
-        return [cls(**row) for row in rows.values(*cls.__dataclass_fields__)]
+    retries: Any
+    retry_delay: Any
+    max_crashes: Any
+    done_kept: Any
 
     def delay(self, failures: int) -> float:
         """Return the time before the next attempt after this many failures."""
-        return self.retry_delay
+        return float(self.retry_delay)
 
     def crashes_left(self, crashes: int) -> int:
         """Return the crash count that is kept after an attempt without a crash."""

@@ -16,17 +16,12 @@ from resourcepool.leases.models import table_of
 from resourcepool.leases.statements import NOW, Held, Sql, change
 from resourcepool.options import DAY
 from resourcepool.taskqueue.abstract import UNFINISHED
-from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.policy import End, Policy, TaskSnapshot
+from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.policy import End, TaskSnapshot
 
 State = Task.State
 UNFINISHED_STATES = (State.READY, State.RUNNING, State.BLOCKED)
 COLUMNS = TaskSnapshot._fields[:-1]  # due_in is computed
-
-
-def read_policy(using: str, stream: str) -> Policy | None:
-    """Return the settings of a stream; None: it does not exist."""
-    return next(iter(Policy.read(Stream.objects.using(using).filter(pk=stream)[:1])), None)
 
 
 def first_tasks(using: str, stream: str, without: Collection[str], most: int) -> list[TaskSnapshot]:

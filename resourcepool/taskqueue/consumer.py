@@ -4,7 +4,6 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import partial
 from typing import Never, TypeVar
 
@@ -24,7 +23,7 @@ from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.abstract import event_reason, existing_names
 from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream, Task
-from resourcepool.taskqueue.policy import End, Policy, Result, TaskSnapshot, after_crash, choose, end_of
+from resourcepool.taskqueue.policy import End, Result, TaskSnapshot, after_crash, choose, end_of
 from resourcepool.taskqueue.running_task import RunningTask
 from resourcepool.taskqueue.worker_loop import (
     GRACE,
@@ -40,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 SETTINGS_CHECK_EVERY = 2.5  # seconds, while settings are invalid
 TASKS_PER_LANE = 16  # read ahead
-POLICY_MAX_AGE = 2.5  # seconds until a change of the stream's settings takes effect
+SETTINGS_MAX_AGE = 2.5  # seconds until a change of the stream's settings takes effect
 MIN_PAUSE, MAX_PAUSE = 0.02, 2.5  # seconds between two queries
 RENEW_TIMEOUT = 1.0  # seconds
 IDLE_SHARE = 0.1  # pause as a share of the idle time so far
@@ -156,8 +155,8 @@ class StreamWorker(Worker[RunningTask]):
         self._due: list[TaskSnapshot] = []  # read in this exchange
         self._waits: dict[str, float] = {}  # {lane: until when its first task has to wait}
         self._has_more = False
-        self._policy: Policy | None = None
-        self._policy_at = self._active_at = -math.inf
+        self._settings: Stream | None = None
+        self._settings_at = self._active_at = -math.inf
 
     def take_over(self) -> None:
         """Take over the tasks that the former leader was running. Raises LeaseLost, DatabaseUnavailable."""
@@ -169,18 +168,18 @@ class StreamWorker(Worker[RunningTask]):
     def exchange(self, *, may_begin: bool) -> float:
         self._term.ensure_held()  # while a task runs there may be no write that would notice a lost term
         now = monotonic()
-        self._read_policy(now)
-        policy = self._policy
-        if policy is None:
+        self._read_settings(now)
+        settings = self._settings
+        if settings is None:
             raise LeaseLost(f"stream {self._stream!r} has been deleted")
-        free = policy.lanes - len(self.in_hand.running) if may_begin and not policy.is_paused else 0
+        free = settings.lanes - len(self.in_hand.running) if may_begin and not settings.is_paused else 0
         self._has_more = False
-        self._due = self._choose_tasks(policy, free) if free > 0 and not self.in_hand.ends else []
+        self._due = self._choose_tasks(settings, free) if free > 0 and not self.in_hand.ends else []
         if self.in_hand.ends or self._due:
-            send = partial(self._send, policy, free)
+            send = partial(self._send, settings, free)
             begun = store(self._connection, self.in_hand.ends, lambda ends: self._guarded(partial(send, ends)))
             self.in_hand.forget(self.in_hand.ends)
-            self.in_hand.run(begun, policy.lanes)
+            self.in_hand.run(begun, settings.lanes)
             self._active_at = now
         return self._next_run(now)
 
@@ -196,20 +195,20 @@ class StreamWorker(Worker[RunningTask]):
             with contextlib.suppress(DatabaseUnavailable), statement_timeout(RENEW_TIMEOUT):
                 self._term.renew()
 
-    def _read_policy(self, now: float) -> None:
-        if now - self._policy_at < POLICY_MAX_AGE:
+    def _read_settings(self, now: float) -> None:
+        if now - self._settings_at < SETTINGS_MAX_AGE:
             return
-        read = partial(attempts.read_policy, self._using, self._stream)
-        policy, self._policy_at = retrying(self._connection, read), now
+        rows = Stream.objects.using(self._using).filter(pk=self._stream)
+        row, self._settings_at = retrying(self._connection, rows.first), now
         # Invalid settings, written past validation, must not interrupt running tasks: the former ones stay in effect.
-        if policy is None or self._policy is None or not Stream(**asdict(policy)).wrong_settings():
-            self._policy = policy
+        if row is None or self._settings is None or not row.wrong_settings():
+            self._settings = row
         self._waits.clear()  # an operator may have retried the blocked task
 
-    def _choose_tasks(self, policy: Policy, free: int) -> list[TaskSnapshot]:
+    def _choose_tasks(self, settings: Stream, free: int) -> list[TaskSnapshot]:
         """Return the tasks that may begin now, and remember the lanes that have to wait."""
-        by_lane, now = policy.lanes > 1, monotonic()
-        most = TASKS_PER_LANE * policy.lanes if by_lane else 1
+        by_lane, now = settings.lanes > 1, monotonic()
+        most = TASKS_PER_LANE * settings.lanes if by_lane else 1
         waiting = {lane for lane, until in self._waits.items() if until > now}
         without = waiting | {task.lane for task in self.in_hand.running} if by_lane else set()
         read = partial(attempts.first_tasks, self._using, self._stream, without, most)
@@ -220,7 +219,7 @@ class StreamWorker(Worker[RunningTask]):
             in_hand,
             by_lane=by_lane,
             free=free,
-            max_crashes=policy.max_crashes,
+            max_crashes=settings.max_crashes,
             known=handlers.task_registry.known,
         )
         self._report_unknown(without_handler)
@@ -238,19 +237,19 @@ class StreamWorker(Worker[RunningTask]):
             logger.warning("stream %s: task %s is skipped: %s", self._stream, head.key, why)
             retrying(self._connection, partial(attempts.write_outcome, self._using, head, why))
 
-    def _send(self, policy: Policy, free: int, ends: Mapping[RunningTask, Result]) -> list[RunningTask]:
+    def _send(self, settings: Stream, free: int, ends: Mapping[RunningTask, Result]) -> list[RunningTask]:
         """Store results and begin tasks, in one transaction."""
-        self._end(policy, ends)
+        self._end(settings, ends)
         # A transaction that is sent again has to read them again.
         heads, self._due = self._due, []
         if free <= 0:
             return []
-        return self._begin(policy, heads or self._choose_tasks(policy, free))
+        return self._begin(settings, heads or self._choose_tasks(settings, free))
 
-    def _begin(self, policy: Policy, heads: list[TaskSnapshot]) -> list[RunningTask]:
+    def _begin(self, settings: Stream, heads: list[TaskSnapshot]) -> list[RunningTask]:
         may_run = []
         for head in heads:
-            state = after_crash(policy, head.crashes) if head.crashes else None
+            state = after_crash(settings, head.crashes) if head.crashes else None
             if state is None:
                 may_run.append(head)
             else:
@@ -260,14 +259,14 @@ class StreamWorker(Worker[RunningTask]):
         if not may_run:
             return []
         begun = attempts.begin(self._using, may_run, self._term.fence, self._term.holder)
-        if policy.lanes > 1:
+        if settings.lanes > 1:
             begun = attempts.with_params(self._using, begun)
         return [RunningTask(self._stream, head, self._term, handlers.find(head.type)) for head in begun]
 
-    def _end(self, policy: Policy, ends: Mapping[RunningTask, Result]) -> None:
+    def _end(self, settings: Stream, ends: Mapping[RunningTask, Result]) -> None:
         by_end: dict[End, list[RunningTask]] = {}
         for task, result in ends.items():
-            end, mine = end_of(policy, result, task.failures, task.crashes), [(task.pk, task.fence)]
+            end, mine = end_of(settings, result, task.failures, task.crashes), [(task.pk, task.fence)]
             if result.error is None:
                 by_end.setdefault(end, []).append(task)
             elif attempts.end(self._using, mine, end):

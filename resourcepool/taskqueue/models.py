@@ -15,6 +15,7 @@ from resourcepool.taskqueue import abstract
 from resourcepool.taskqueue.abstract import (
     BARE_KEY,
     AbstractWork,
+    AttemptSettings,
     PausableQuerySet,
     WorkQuerySet,
 )
@@ -47,7 +48,7 @@ class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]
         return Subquery(tasks.values(column)[:1])
 
 
-class Stream(AbstractElection):
+class Stream(AttemptSettings, AbstractElection):
     """An ordered list of tasks that one consumer at a time runs. The row is also the election of that consumer."""
 
     none_yet = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
@@ -102,6 +103,16 @@ class Stream(AbstractElection):
         verbose_name = _("stream")
         verbose_name_plural = _("streams")
         default_permissions = ("add", "change", "delete", "view", "operate", "submit")
+
+    @property
+    def given_up_state(self) -> "Task.State":
+        """The state of a task that is not retried automatically."""
+        states = {self.OnFailure.BLOCK: Task.State.BLOCKED, self.OnFailure.SKIP: Task.State.SKIPPED}
+        return states.get(self.OnFailure(self.on_failure), Task.State.DEAD)
+
+    def crashes_left(self, crashes: int) -> int:
+        # A task of another lane may have caused the first crash. Any later crash is its own: it ran alone.
+        return 0 if self.lanes > 1 and crashes == 1 else crashes
 
     def wrong_settings(self) -> str:
         """Return the invalid settings, which only ``update`` or SQL can write; "": none."""

@@ -2,21 +2,14 @@
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from resourcepool.taskqueue.abstract import Settings
+from resourcepool.taskqueue.abstract import AttemptSettings
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.text import ascii_escaped
 
 State = Task.State
-
-GIVEN_UP = {
-    Stream.OnFailure.BLOCK: State.BLOCKED,
-    Stream.OnFailure.SKIP: State.SKIPPED,
-    Stream.OnFailure.DEAD_LETTER: State.DEAD,
-}
 
 
 class Result(NamedTuple):
@@ -57,22 +50,6 @@ class Result(NamedTuple):
 GIVEN_BACK = Result("", is_given_back=True)  # by the loop, not by the handler
 
 
-@dataclass(frozen=True, slots=True)
-class Policy(Settings):
-    """The settings of a stream."""
-
-    on_failure: str
-    lanes: int
-
-    def crashes_left(self, crashes: int) -> int:
-        # A task of another lane may have caused the first crash. Any later crash is its own: it ran alone.
-        return 0 if self.lanes > 1 and crashes == 1 else crashes
-
-    def given_up(self) -> Task.State:
-        """Return the state of a task that is not retried automatically."""
-        return GIVEN_UP[Stream.OnFailure(self.on_failure)]
-
-
 class Verdict(Enum):
     DONE = "done"
     RETRIED = "retried"
@@ -88,7 +65,7 @@ class Decision(NamedTuple):
     crashes: int
 
 
-def after_attempt(settings: Settings, result: Result, failures: int, crashes: int) -> Decision:
+def after_attempt(settings: AttemptSettings, result: Result, failures: int, crashes: int) -> Decision:
     """Decide about a task or timer that has failed ``failures`` times and crashed ``crashes`` times before.
 
     A lost database connection counts as a crash while ``max_crashes`` permits, and then as a failure: it is retried
@@ -117,25 +94,25 @@ class End(NamedTuple):
     counts: tuple[int, int] | None = None
 
 
-def end_of(policy: Policy, result: Result, failures: int, crashes: int) -> End:
+def end_of(stream: Stream, result: Result, failures: int, crashes: int) -> End:
     """Return how an attempt with this result ends; see ``after_attempt``."""
-    decision = after_attempt(policy, result, failures, crashes)
+    decision = after_attempt(stream, result, failures, crashes)
     state: Task.State | None = State.READY
     if decision.verdict is Verdict.DONE:
-        state = State.DONE if policy.done_kept else None
+        state = State.DONE if stream.done_kept else None
     elif decision.verdict is Verdict.GIVEN_UP:
-        state = policy.given_up()
+        state = stream.given_up_state
     counts = decision[2:]
     outcome = result.outcome if result.error is None else result.error
     return End(state, outcome, decision.delay, None if counts == (failures, crashes) else counts)
 
 
-def after_crash(policy: Policy, crashes: int) -> Task.State | None:
+def after_crash(stream: Stream, crashes: int) -> Task.State | None:
     """Return the state of a task whose process has crashed ``crashes`` times; None: run it again."""
-    if crashes < policy.max_crashes:
+    if crashes < stream.max_crashes:
         return None
     # A task that kills its process is kept for an operator, also where failed tasks are skipped.
-    return State.BLOCKED if policy.given_up() is State.BLOCKED else State.DEAD
+    return State.BLOCKED if stream.given_up_state is State.BLOCKED else State.DEAD
 
 
 class TaskSnapshot(NamedTuple):

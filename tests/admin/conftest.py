@@ -44,6 +44,14 @@ def sign_in(role: str) -> Client:
     return client
 
 
+def may_only(client: Client, *permissions: str) -> User:
+    """Log in a new staff user with these permissions."""
+    user = User.objects.create_user("ann", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return user
+
+
 @pytest.fixture
 def operator(db: None) -> Client:
     return sign_in("operator")
@@ -92,3 +100,10 @@ def text(answer: Any) -> str:
     assert answer.status_code == 200, answer
     body: str = answer.content.decode()
     return body
+
+
+def form_at(client: Client, address: str) -> dict[str, Any]:
+    """Return what the form at this address sends if nothing is edited."""
+    form = client.get(address).context["adminform"].form
+    values = {name: form[name].value() for name in form.fields}
+    return {name: value for name, value in values.items() if value is not None and value is not False}

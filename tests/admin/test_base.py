@@ -21,44 +21,14 @@ from tests.case_sample import parts
 
 LIST = "/admin/resourcepool/proxy/"
 VALUES = [
-    "1",
-    "",
-    "(",
-    "x",
-    "9" * 19,
-    "9" * 40,
-    "9" * 5_000,
-    "-1",
-    "nan",
-    "inf",
-    "1e999",
-    "99999",
-    "True",
-    "None",
+    *("1", "", "(", "x", "9" * 19, "9" * 40, "9" * 5_000, "-1", "nan", "inf", "1e999", "99999", "True", "None"),
 ]
 VALUES += [
-    "0001-01-01T00:00:00+23:00",
-    "9999-12-31T23:59:59-23:00",
-    "2026-11-22",
-    "2026-99-99",
-    "{",
-    "a,b",
-    "\0",
+    *("0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "2026-11-22", "2026-99-99", "{", "a,b", "\0"),
     "\U0001f600",
 ]
 LOOKUPS = [
-    "regex",
-    "iregex",
-    "in",
-    "year",
-    "gt",
-    "lt",
-    "range",
-    "contains",
-    "isnull",
-    "date",
-    "week_day",
-    "search",
+    *("regex", "iregex", "in", "year", "gt", "lt", "range", "contains", "isnull", "date", "week_day", "search"),
     "nonsense",
 ]
 

@@ -1,12 +1,11 @@
 """Conditions and barriers in the admin."""
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 
 from resourcepool.admin.locks import ConditionAdmin
+from tests.admin.conftest import may_only
 from tests.history.fixtures import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, C, later, permits, stands, waits
 
@@ -83,13 +82,9 @@ def test_pages_go_on_and_names_are_found_by_how_they_begin(
     ("model", "name", "title"),
     [("conditionwaiter", "orders", "condition orders"), ("barrier", "import done", "barrier import done")],
 )
-def test_it_takes_the_permission_to_view_them(
-    client: Client, django_user_model: Any, model: str, name: str, title: str
-) -> None:
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
+def test_it_takes_the_permission_to_view_them(client: Client, model: str, name: str, title: str) -> None:
     others = {"view_lock", "view_ticket", "view_conditionwaiter", "view_barrier"} - {f"view_{model}"}
-    user.user_permissions.set(Permission.objects.filter(codename__in=others))
-    client.force_login(user)
+    user = may_only(client, *others)
     there = f"/admin/resourcepool/{model}/"
     for address in (there, f"{there}{name}/change/"):
         assert client.get(address).status_code == 403

@@ -9,11 +9,10 @@ from django.db import connection
 from django.test import Client
 
 from resourcepool.models import Proxy, QueueGroup
-from tests.admin.conftest import text
+from tests.admin.conftest import form_at, text
 from tests.app.rows import columns, granted, several
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.locking import locked, wait_for_a_second_only
-from tests.resources.test_operating import lock_wait
+from tests.locking import lock_wait, locked, wait_for_a_second_only
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
 
@@ -44,21 +43,16 @@ def rows(client: Client) -> Iterator[list[Any]]:
     assert lock_wait() == usual
 
 
-def edited(client: Client, url: str) -> dict[str, Any]:
-    form = client.get(url).context["adminform"].form
-    return {name: "" if value is None else value for name, value in form.initial.items() if name in form.fields}
-
-
 class TestOne:
     def test_is_not_saved(self, client: Client, rows: list[Any]) -> None:
         url = f"{LIST}{rows[1].pk}/change/"
-        page = text(client.post(url, {**edited(client, url), "notes": "moved"}, follow=True))
+        page = text(client.post(url, {**form_at(client, url), "notes": "moved"}, follow=True))
         assert "Not saved: " in page
         assert LOCKED in page
         assert f"resourcepool.Proxy {rows[1].pk} is locked by session" in page
         assert columns(rows[1])["notes"] == ""
         url = f"{LIST}{rows[0].pk}/change/"
-        assert client.post(url, {**edited(client, url), "notes": "moved"}).status_code == 302
+        assert client.post(url, {**form_at(client, url), "notes": "moved"}).status_code == 302
         assert columns(rows[0])["notes"] == "moved"
 
     def test_is_not_deleted(self, client: Client, rows: list[Any]) -> None:
@@ -74,7 +68,7 @@ class TestOne:
         kind = QueueGroup.objects.create(name="orders")
         url = f"/admin/resourcepool/queuegroup/{kind.pk}/change/"
         with locked(kind):
-            page = text(client.post(url, {**edited(client, url), "handover_timeout": "77"}, follow=True))
+            page = text(client.post(url, {**form_at(client, url), "handover_timeout": "77"}, follow=True))
         assert "Not saved: " in page
         assert LOCKED in page
         assert f"resourcepool.QueueGroup {kind.pk} is locked by session" in page

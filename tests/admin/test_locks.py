@@ -14,6 +14,7 @@ from resourcepool.history.writer import Entry, write
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import RWLockPermit, SemaphorePermit
 from resourcepool.signals import EventKind, RowEvent
+from tests.admin.conftest import may_only
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.history.fixtures import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, crowd, later, lock, permits, waits
@@ -33,12 +34,6 @@ def page(client: Client, name: str, *args: Any, **query: str) -> str:
     found = client.get(reverse(f"admin:resourcepool_{name}", args=args), query)
     assert found.status_code == 200, found
     return found.content.decode()
-
-
-def viewer(client: Client, django_user_model: Any, *codenames: str) -> None:
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
-    client.force_login(user)
 
 
 @pytest.mark.usefixtures("crowd")
@@ -96,22 +91,20 @@ class TestSeeing:
         assert said in page(admin_client, "lock_change", "busy")
         assert "waits for lock" not in page(admin_client, "lock_change", "idle")
 
-    def test_a_lock_in_a_deadlock_is_marked(
-        self, admin_client: Client, client: Client, django_user_model: Any
-    ) -> None:
+    def test_a_lock_in_a_deadlock_is_marked(self, admin_client: Client, client: Client) -> None:
         marked = '<span class="resourcepool-state bad">deadlock</span>'
         assert marked not in page(admin_client, "lock_changelist")
         lock("next", B)
         waits("lock", "next", A)
         assert page(admin_client, "lock_changelist").count(marked) == 2
         assert marked in page(admin_client, "lock_change", "busy")
-        viewer(client, django_user_model, "view_lock")  # who may not see other kinds of locks
+        may_only(client, "view_lock")  # who may not see other kinds of locks
         assert marked not in page(client, "lock_changelist")
 
-    def test_who_may_see_locks_alone_is_told_of_no_circle(self, client: Client, django_user_model: Any) -> None:
+    def test_who_may_see_locks_alone_is_told_of_no_circle(self, client: Client) -> None:
         permits("semaphore", "secret", [B])
         waits("semaphore", "secret", A)
-        viewer(client, django_user_model, "view_lock")
+        may_only(client, "view_lock")
         assert "secret" not in page(client, "lock_change", "busy")
         for model in LISTS[1:]:
             assert client.get(reverse(f"admin:resourcepool_{model}_changelist")).status_code == 403
@@ -122,9 +115,9 @@ class TestFreeingHolders:
     ADDRESS = "/admin/resourcepool/lock/busy/operate/revoke-holder/"
     ANSWERS: ClassVar = {"confirmed": "1", "reason": "gone"}
 
-    def test_it_takes_the_permission_for_each_kind(self, client: Client, django_user_model: Any) -> None:
+    def test_it_takes_the_permission_for_each_kind(self, client: Client) -> None:
         every = [f"{action}_{model}" for model in LISTS for action in ("view", "operate")]
-        viewer(client, django_user_model, *every[:-1])
+        may_only(client, *every[:-1])
         assert client.post(self.ADDRESS, self.ANSWERS).status_code == 403
         assert "operate/revoke/" in page(client, "lock_change", "busy")
         assert "revoke-holder" not in page(client, "lock_change", "busy")
@@ -180,12 +173,12 @@ class TestHistory:
 @pytest.mark.usefixtures("crowd", "history")
 class TestResizing:
     def test_only_semaphores_are_resized_and_only_by_those_who_may(
-        self, client: Client, admin_client: Client, django_user_model: Any
+        self, client: Client, admin_client: Client
     ) -> None:
         answers = {"confirmed": "1", "permits": "2", "reason": "x"}
         address = reverse("admin:resourcepool_rwlockpermit_operate", args=["catalogue_230", "resize"])
         assert admin_client.post(address, answers).status_code == 404
-        viewer(client, django_user_model, "view_semaphorepermit", "operate_lock")
+        may_only(client, "view_semaphorepermit", "operate_lock")
         address = reverse("admin:resourcepool_semaphorepermit_operate", args=["busy_230", "resize"])
         assert client.post(address, answers).status_code == 403
         assert "operate/resize" not in page(client, "semaphorepermit_change", "busy_230")

@@ -1,30 +1,14 @@
 """Fields for seconds on admin pages, in both languages."""
 
-from typing import Any
-
 import pytest
-from django.contrib.auth.models import Permission
 from django.test import Client
 
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.models import Stream
+from tests.admin.conftest import form_at, may_only
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/resourcepool/channel/config/change/"
-
-
-@pytest.fixture
-def viewer(client: Client, django_user_model: Any) -> Client:
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_channel"))
-    client.force_login(user)
-    return client
-
-
-def text_of(answer: Any) -> str:
-    assert answer.status_code == 200
-    body: str = answer.content.decode()
-    return body
 
 
 def text(client: Client, address: str, language: str = "en") -> str:
@@ -44,10 +28,11 @@ def text(client: Client, address: str, language: str = "en") -> str:
     ],
 )
 def test_viewers_see_a_formatted_duration(
-    viewer: Client, seconds: float, language: str, label: str, value: str
+    client: Client, seconds: float, language: str, label: str, value: str
 ) -> None:
     ChannelRow.objects.create(name="config", kept=seconds)
-    shown = text(viewer, PAGE, language)
+    may_only(client, "view_channel")
+    shown = text(client, PAGE, language)
     assert f"<label>{label}</label>" in shown
     assert f'<div class="readonly">{value}</div>' in shown
 
@@ -75,17 +60,14 @@ def test_a_duration_is_stored_in_seconds(admin_client: Client, entered: str, sec
 @pytest.mark.parametrize("entered", ["soon", "7 weeks", "-1d", "1e999", ""])
 def test_what_is_no_duration_is_refused(admin_client: Client, entered: str) -> None:
     row = ChannelRow.objects.create(name="config")
-    assert "errorlist" in text_of(admin_client.post(PAGE, {"kept": entered, "kept_count": row.kept_count}))
+    assert (
+        "errorlist" in admin_client.post(PAGE, {"kept": entered, "kept_count": row.kept_count}).content.decode()
+    )
 
 
 def test_the_shown_value_is_saved_unchanged(admin_client: Client) -> None:
     stream = Stream.objects.create(name="oracle", done_kept=2.5)
-    form = admin_client.get("/admin/resourcepool/stream/oracle/change/").context["adminform"].form
-    entered = {name: form[name].value() for name in form.fields}
-    answer = admin_client.post(
-        "/admin/resourcepool/stream/oracle/change/",
-        {name: value for name, value in entered.items() if value is not False},
-    )
-    assert answer.status_code == 302
+    address = "/admin/resourcepool/stream/oracle/change/"
+    assert admin_client.post(address, form_at(admin_client, address)).status_code == 302
     stream.refresh_from_db()
     assert (stream.done_kept, stream.term_ttl) == (2.5, 15.0)

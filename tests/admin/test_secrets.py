@@ -217,16 +217,7 @@ def test_validation_of_the_whole_row_keeps_the_secret(model: Any) -> None:
 
 
 LOOKUPS = [
-    "",
-    "__exact",
-    "__iexact",
-    "__contains",
-    "__startswith",
-    "__regex",
-    "__in",
-    "__gt",
-    "__lte",
-    "__range",
+    *("", "__exact", "__iexact", "__contains", "__startswith", "__regex", "__in", "__gt", "__lte", "__range"),
 ]
 
 

@@ -54,6 +54,6 @@ register(
         none_yet="No announcements yet.",
         alarms=alarms,
         subject="announcement: %s",
-        panel=Panel("Announcements", "each read once", order=80, id_prefix="rpa"),
+        panel=Panel("Announcements", "each read once", order=80),
     )
 )

@@ -116,7 +116,7 @@ def test_the_search_finds_it_without_a_click_and_lives_in_the_url(operator: Call
     at.page.get_by_role("heading", name="Holder crawler-7").wait_for()
     assert at.page.url.endswith("?q=crawler-7")
     at.page.reload()
-    at.page.get_by_text("It holds 1 resource.").wait_for()
+    at.page.get_by_text("Resources that it holds: 1.").wait_for()
     assert at.clicks == 0
 
 
@@ -149,9 +149,7 @@ def test_why_somebody_waits_takes_one_click(operator: Callable[[], Operator]) ->
     ticket(Proxy, holder="crawler-9", seconds=600, asked_at=DbLater(-40))
     at = operator()
     at.click(at.page.locator("#rp-waiting"))
-    at.page.get_by_role("row", name="crawler-9").get_by_text(
-        "The only matching resource is not free"
-    ).wait_for()
+    at.page.get_by_role("row", name="crawler-9").get_by_text("Matching resources: 0 free").wait_for()
     assert at.clicks == 1
 
 

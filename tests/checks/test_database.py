@@ -20,6 +20,7 @@ from tests.app.models import Bare, Device, Poll
 from tests.committed import *  # noqa: F403 (fixtures)
 
 MULTI_STATEMENTS = 1 << 16  # of the MySQL protocol
+LOCK = "-c lock_timeout=5s"
 IDLE = "-c idle_in_transaction_session_timeout=60s"  # of PostgreSQL
 
 
@@ -115,19 +116,12 @@ class TestMySQL:
             assert codes("strange") == set()
 
     @pytest.mark.parametrize("engine", ["MyISAM", pytest.param("Aria", marks=pytest.mark.only("mariadb"))])
-    def test_a_table_without_transactions(self, engine: str) -> None:
+    def test_a_table_without_transactions_and_its_fix(self, engine: str) -> None:
         table = Bare._meta.db_table
         with changed(f"ALTER TABLE {table} ENGINE={engine}", f"ALTER TABLE {table} ENGINE=InnoDB"):
             (message,) = messages("default")
-        assert message.id == "resourcepool.E006"
-        assert message.obj == "testapp.Bare"
-        assert engine in message.msg
-        assert f"ALTER TABLE `{table}` ENGINE = InnoDB;" in message.hint
-
-    def test_the_hint_for_a_table_without_transactions_fixes_it(self) -> None:
-        table = Bare._meta.db_table
-        with changed(f"ALTER TABLE {table} ENGINE=MyISAM", f"ALTER TABLE {table} ENGINE=InnoDB"):
-            (message,) = messages("default")
+            assert (message.id, message.obj) == ("resourcepool.E006", "testapp.Bare")
+            assert engine in message.msg
             execute(message.hint.partition(";")[0])
             assert messages("default") == []
 
@@ -164,34 +158,25 @@ class TestMySQL:
 @pytest.mark.only("postgresql")
 class TestPostgreSQL:
     @pytest.mark.parametrize(
-        ("options", "code"),
+        ("options", "expected"),
         [
-            ("-c default_transaction_isolation=serializable", "W003"),
-            ("-c synchronous_commit=off", "W007"),
-            ("-c default_transaction_read_only=on", "E007"),
+            (f"{LOCK} {IDLE} -c default_transaction_isolation=serializable", {"W003"}),
+            (f"{LOCK} {IDLE} -c synchronous_commit=off", {"W007"}),
+            (f"{LOCK} {IDLE} -c default_transaction_read_only=on", {"E007"}),
+            (LOCK, {"W043"}),  # transactions may idle for ever
+            (IDLE, {"W012"}),  # so may lock waits
+            (f"{IDLE} -c lock_timeout=60s", {"W012"}),
+            (f"{IDLE} -c statement_timeout=5s", set()),  # which limits lock waits, too
         ],
     )
-    def test_session_settings_that_break_leases_or_slow_them(self, options: str, code: str) -> None:
-        with alias("strange", OPTIONS={"options": f"-c lock_timeout=5s {IDLE} {options}"}):
-            assert codes("strange") == {code}
+    def test_session_settings_that_break_leases_or_slow_them(self, options: str, expected: set[str]) -> None:
+        with alias("strange", OPTIONS={"options": options}):
+            assert codes("strange") == expected
 
     @pytest.mark.parametrize("name", ["connect_timeout", "tcp_user_timeout", "keepalives_idle"])
     def test_a_connection_without_a_limit(self, name: str) -> None:
         with alias("strange", OPTIONS={name: None}):
             assert codes("strange") == {"W042"}
-
-    def test_transactions_that_may_idle_for_ever(self) -> None:
-        with alias("strange", OPTIONS={"options": "-c lock_timeout=5s"}):
-            assert codes("strange") == {"W043"}
-
-    @pytest.mark.parametrize(("options", "code"), [("", "W012"), ("-c lock_timeout=60s", "W012")])
-    def test_a_long_lock_wait(self, options: str, code: str) -> None:
-        with alias("strange", OPTIONS={"options": f"{IDLE} {options}"}):
-            assert codes("strange") == {code}
-
-    def test_a_statement_timeout_limits_lock_waits_too(self) -> None:
-        with alias("strange", OPTIONS={"options": f"{IDLE} -c statement_timeout=5s"}):
-            assert codes("strange") == set()
 
     def test_the_isolation_level_that_django_sets(self) -> None:
         from django.db.backends.postgresql.psycopg_any import IsolationLevel
@@ -205,7 +190,7 @@ class TestPostgreSQL:
 
     def test_a_transaction_pooler_is_detected_by_its_behaviour(self, monkeypatch: pytest.MonkeyPatch) -> None:
         place = "resourcepool.db.inspection.postgresql"
-        with alias("strange", OPTIONS={"options": f"-c lock_timeout=5s {IDLE}"}):
+        with alias("strange", OPTIONS={"options": f"{LOCK} {IDLE}"}):
             monkeypatch.setattr(f"{place}.backend_pid", lambda _: 1)  # as behind a pooler
             assert codes("strange") == set()
             monkeypatch.setattr(f"{place}.private_connection", lambda alias, **_: connections[alias])

@@ -18,7 +18,7 @@ class Wire:
     def __init__(self, host: str, port: int, own_port: int = 0) -> None:
         self._relay = Relay(host, port, own_port)
         self.port = self._relay.port
-        self.cuts = 0
+        self.asked, self.cuts = 0, 0
         threading.Thread(target=self._relay.serve, daemon=True).start()
 
     def cut_after(self, words: str, *, meanwhile: Callable[[], object] | None = None) -> None:
@@ -33,6 +33,7 @@ class Wire:
             if meanwhile is not None:
                 closing(meanwhile)
 
+        self.asked += 1
         self._relay.expect(Trick(words, then=count))
 
     def close(self) -> None:

@@ -122,22 +122,6 @@ def test_a_paused_waiter_does_not_trust_an_expired_row(queue: Queue) -> None:
     assert judge(queue.events()).overlaps == []
 
 
-def test_killed_waiters_block_a_row_for_the_life_of_one_ticket(queue: Queue) -> None:
-    """While one of them has the row, the tickets of the others expire, too."""
-    row = new(Proxy)
-    dead, living = ["dead 1", "dead 2", "dead 3"], [f"living {number}" for number in range(1, 5)]
-    queue.start(lapsing=dead, **{name: {} for name in [*dead, *living]})
-    with Proxy.pool.lease() as lease:
-        queue.join(*dead, *living)
-        for name in dead:
-            queue.children[name].kill()
-    assert columns(row)["holder"] == "dead 1"
-    assert queue.served() == living
-    first = queue.events()[0]
-    assert first.fence == lease.fence + 2, "one hand-over to the dead, one to the living"
-    assert judge(queue.events()).overlaps == []
-
-
 def test_a_caller_that_does_not_wait_never_overtakes(queue: Queue) -> None:
     new(Proxy)
     names = ["first", "second", "third", "fourth"]

@@ -25,6 +25,7 @@ def wire() -> Iterator[Wire]:
     with wired() as (wire, _):
         Team.objects.count()  # connects
         yield wire
+        assert wire.cuts == wire.asked
 
 
 class TestAcquire:
@@ -32,7 +33,6 @@ class TestAcquire:
         row = new(Proxy)
         wire.cut_after("UPDATE")
         lease: Any = Proxy.pool.acquire(wait=False)
-        assert wire.cuts == 1
         assert (lease.pk, lease.fence) == (row.pk, 1)
         lease.renew()
         lease.release()
@@ -42,7 +42,6 @@ class TestAcquire:
         row = new(Proxy)
         wire.cut_after("UPDATE", meanwhile=lambda: steal(row))
         assert Proxy.pool.acquire(wait=False) is None
-        assert wire.cuts == 1
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "thief")
 
     def test_a_claim_under_a_shared_holder_name_is_not_assumed(self, wire: Wire) -> None:
@@ -50,7 +49,6 @@ class TestAcquire:
         several(Proxy, 2)
         wire.cut_after("UPDATE")
         lease: Any = Proxy.pool.acquire(wait=False, holder="crawler")
-        assert wire.cuts == 1
         assert Proxy.objects.held_by("crawler").count() == 2
         assert lease.fence == 1
         lease.ensure_held()
@@ -59,7 +57,6 @@ class TestAcquire:
         several(Proxy, 3)
         wire.cut_after("COMMIT")
         leases: Any = Proxy.pool.acquire_many(3, wait=False)
-        assert wire.cuts == 1
         assert [lease.fence for lease in leases] == [1, 1, 1]
         for lease in leases:
             lease.release()
@@ -68,7 +65,6 @@ class TestAcquire:
         several(Proxy, 3)
         wire.cut_after("UPDATE")  # inside the transaction: the server rolls it back
         leases: Any = Proxy.pool.acquire_many(3, wait=False)
-        assert wire.cuts == 1
         assert [lease.fence for lease in leases] == [1, 1, 1]
 
 
@@ -78,7 +74,6 @@ class TestRelease:
         lease: Any = Proxy.pool.acquire(wait=False)
         wire.cut_after("UPDATE")
         lease.release()
-        assert wire.cuts == 1
         assert not lease.lost.is_set()
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
 
@@ -87,7 +82,6 @@ class TestRelease:
         lease: Any = Proxy.pool.acquire(wait=False)
         wire.cut_after("UPDATE", meanwhile=lambda: granted(row, "the next one"))
         lease.release()
-        assert wire.cuts == 1
         assert (columns(row)["fence"], columns(row)["holder"]) == (3, "the next one")
 
     def test_of_a_row_leased_again_after_expiry_is_a_loss(self, wire: Wire, process_clock: Clock) -> None:
@@ -98,7 +92,6 @@ class TestRelease:
         wire.cut_after("UPDATE")
         with pytest.raises(LeaseLost):
             lease.release()
-        assert wire.cuts == 1
         assert columns(row)["holder"] == "thief"
 
 
@@ -108,7 +101,6 @@ class TestRenew:
         lease: Any = Proxy.pool.acquire(wait=False, ttl=30)
         wire.cut_after("UPDATE")
         lease.renew()
-        assert wire.cuts == 1
         lease.ensure_held()
         assert lasts(row, 30)
         assert columns(row)["fence"] == 1
@@ -118,7 +110,6 @@ class TestRenew:
         sent = [lease._trust.sent_at for lease in leases]
         wire.cut_after("UPDATE")
         assert renew_together("default", leases)
-        assert wire.cuts == 1
         assert not any(lease.lost.is_set() for lease in leases)
         assert all(lease._trust.sent_at > before for lease, before in zip(leases, sent, strict=True))
 
@@ -132,7 +123,6 @@ class TestRenew:
             Team.objects.create(name="not to be seen")
             with lease.guard():
                 pass
-        assert wire.cuts == 1
         assert Team.objects.count() == 0
         lease.renew()
 
@@ -143,7 +133,6 @@ class TestQuarantine:
         lease: Any = Proxy.pool.acquire(wait=False)
         wire.cut_after("UPDATE")
         lease.quarantine("banned")
-        assert wire.cuts == 1
         assert not lease.lost.is_set()
         after = columns(row)
         assert (after["fence"], after["status"], after["strikes"]) == (2, "quarantined", 1)
@@ -171,7 +160,6 @@ class TestHandOver:
         lease: Any = Proxy.pool.acquire(wait=False)
         wire.cut_after("UPDATE")
         fence = lease.hand_over("the next one")
-        assert wire.cuts == 1
         assert (columns(row)["fence"], columns(row)["holder"]) == (fence, "the next one")
         Proxy.pool.adopt(row.pk, fence).release()
 
@@ -187,7 +175,6 @@ class TestAdopt:
         row, fence = handed_over
         wire.cut_after("UPDATE")
         lease = Proxy.pool.adopt(row.pk, fence)
-        assert wire.cuts == 1
         assert columns(row)["fence"] == lease.fence == fence + 1
         lease.release()
 
@@ -215,5 +202,4 @@ def test_a_released_lease_is_not_kept(wire: Wire) -> None:
         lease: Any = Proxy.pool.acquire(wait=False)
         wire.cut_after("UPDATE")
         lease.release()
-    assert wire.cuts == 6
     assert keeper.leases() == []

@@ -246,63 +246,58 @@ def test_a_value_that_cannot_be_stored_is_an_error_of_the_value() -> None:
     assert dialect.error_kind(wrapper, OperationalError(1366, "Incorrect string value")) is None
 
 
-@pytest.mark.parametrize(
-    ("vendor", "error", "meaning"),
-    [
-        ("mysql", OperationalError(1213, ""), ErrorKind.CONFLICT),
-        ("mysql", OperationalError(1020, ""), ErrorKind.CONFLICT),
-        ("mysql", OperationalError(1205, ""), ErrorKind.BUSY),
-        ("mysql", OperationalError(2006, ""), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(2013, ""), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(1290, ""), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(1836, ""), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(3572, "NOWAIT is set"), ErrorKind.BUSY),
-        ("mysql", OperationalError(3024, "maximum statement execution time exceeded"), ErrorKind.BUSY),
-        ("mysql", OperationalError(4031, "disconnected because of inactivity"), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(3032, "offline mode"), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(3100, "Error on observer, before_commit"), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(3101, "Plugin instructed the server to rollback"), ErrorKind.CONFLICT),
-        ("mysql", OperationalError(3098, "does not comply with an external plugin"), ErrorKind.REFUSED),
-        ("mysql", IntegrityError(3819, "Check constraint is violated"), None),
-        ("mysql", OperationalError(2061, "Authentication requires secure connection"), None),
-        ("mysql", ProgrammingError(2014, "Commands out of sync"), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(1054, "Unknown column"), ErrorKind.NOT_MIGRATED),
-        ("postgresql", by_postgresql("42703"), ErrorKind.NOT_MIGRATED),
-        ("sqlite", OperationalError("no such column: x"), ErrorKind.NOT_MIGRATED),
-        ("sqlite", OperationalError("table x has no column named y"), ErrorKind.NOT_MIGRATED),
-        (
-            "mysql",
-            OperationalError(1203, "User already has more than max_user_connections"),
-            ErrorKind.DISCONNECTED,
-        ),
-        ("mysql", OperationalError(1226, "User has exceeded max_user_connections"), ErrorKind.DISCONNECTED),
-        ("mysql", OperationalError(1044, "Access denied for user to database"), ErrorKind.LOGIN),
-        ("mysql", OperationalError(1045, "Access denied"), ErrorKind.LOGIN),
-        ("mysql", OperationalError(1049, "Unknown database"), ErrorKind.LOGIN),
-        ("mysql", OperationalError(4151, "Access denied, this account is locked"), ErrorKind.LOGIN),
-        ("mysql", ProgrammingError(1064, "You have an error in your SQL syntax"), None),
-        ("mysql", IntegrityError(1062, "Duplicate entry"), None),
-        ("postgresql", by_postgresql("40001"), ErrorKind.CONFLICT),
-        ("postgresql", by_postgresql("40P01"), ErrorKind.CONFLICT),
-        ("postgresql", by_postgresql("55P03"), ErrorKind.BUSY),
-        ("postgresql", by_postgresql("08006"), ErrorKind.DISCONNECTED),
-        ("postgresql", by_postgresql("57P01"), ErrorKind.DISCONNECTED),
-        ("postgresql", by_postgresql("25006"), ErrorKind.DISCONNECTED),
-        ("postgresql", OperationalError("the connection is closed"), ErrorKind.DISCONNECTED),
-        ("postgresql", OperationalError('password authentication failed for user "x"'), ErrorKind.LOGIN),
-        ("postgresql", OperationalError('role "x" is not permitted to log in'), ErrorKind.LOGIN),
-        ("postgresql", OperationalError('database "x" does not exist'), ErrorKind.LOGIN),
-        ("postgresql", by_postgresql("28P01"), ErrorKind.LOGIN),
-        ("sqlite", OperationalError("unable to open database file"), ErrorKind.LOGIN),
-        ("postgresql", by_postgresql("42501", ProgrammingError), ErrorKind.REFUSED),
-        ("postgresql", by_postgresql("42601", ProgrammingError), None),
-        ("sqlite", OperationalError("database is locked"), ErrorKind.CONFLICT),
-        ("sqlite", OperationalError("no such table: x"), ErrorKind.NOT_MIGRATED),
-        ("sqlite", OperationalError("disk I/O error"), ErrorKind.REFUSED),
-        ("sqlite", OperationalError('near "x": syntax error'), None),
-        ("mysql", LookupError(1213), None),
-    ],
-)
+BY_NUMBER = {
+    ErrorKind.CONFLICT: (1213, 1020, 3101),
+    ErrorKind.BUSY: (1205, 3572, 3024),
+    ErrorKind.DISCONNECTED: (2006, 2013, 1290, 1836, 4031, 3032, 3100, 1203, 1226),
+    ErrorKind.LOGIN: (1044, 1045, 1049, 4151),
+    ErrorKind.NOT_MIGRATED: (1054,),
+    ErrorKind.REFUSED: (3098,),
+    None: (2061,),
+}
+BY_STATE = {
+    ErrorKind.CONFLICT: ("40001", "40P01"),
+    ErrorKind.BUSY: ("55P03",),
+    ErrorKind.DISCONNECTED: ("08006", "57P01", "25006"),
+    ErrorKind.LOGIN: ("28P01",),
+    ErrorKind.NOT_MIGRATED: ("42703",),
+}
+BY_TEXT = {
+    "postgresql": {
+        "the connection is closed": ErrorKind.DISCONNECTED,
+        'password authentication failed for user "x"': ErrorKind.LOGIN,
+        'role "x" is not permitted to log in': ErrorKind.LOGIN,
+        'database "x" does not exist': ErrorKind.LOGIN,
+    },
+    "sqlite": {
+        "unable to open database file": ErrorKind.LOGIN,
+        "database is locked": ErrorKind.CONFLICT,
+        "no such table: x": ErrorKind.NOT_MIGRATED,
+        "no such column: x": ErrorKind.NOT_MIGRATED,
+        "table x has no column named y": ErrorKind.NOT_MIGRATED,
+        "disk I/O error": ErrorKind.REFUSED,
+        'near "x": syntax error': None,
+    },
+}
+MEANINGS: list[tuple[str, Exception, ErrorKind | None]] = [
+    *(("mysql", OperationalError(one, "x"), kind) for kind, numbers in BY_NUMBER.items() for one in numbers),
+    *(("postgresql", by_postgresql(state), kind) for kind, states in BY_STATE.items() for state in states),
+    *(
+        (vendor, OperationalError(text), kind)
+        for vendor, texts in BY_TEXT.items()
+        for text, kind in texts.items()
+    ),
+    ("mysql", ProgrammingError(2014, "Commands out of sync"), ErrorKind.DISCONNECTED),
+    ("mysql", IntegrityError(3819, "Check constraint is violated"), None),
+    ("mysql", ProgrammingError(1064, "You have an error in your SQL syntax"), None),
+    ("mysql", IntegrityError(1062, "Duplicate entry"), None),
+    ("mysql", LookupError(1213), None),
+    ("postgresql", by_postgresql("42501", ProgrammingError), ErrorKind.REFUSED),
+    ("postgresql", by_postgresql("42601", ProgrammingError), None),
+]
+
+
+@pytest.mark.parametrize(("vendor", "error", "meaning"), MEANINGS)
 def test_meaning_of_errors(vendor: str, error: Exception, meaning: ErrorKind | None) -> None:
     wrapper: Any = SimpleNamespace(vendor=vendor)
     assert dialect.error_kind(wrapper, error) is meaning

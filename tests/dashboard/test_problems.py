@@ -131,7 +131,7 @@ class TestWhatEndsThem:
         Proxy.objects.filter(pk=new(Proxy).pk).drain("move")
         new(Proxy, in_service=False, status="reserved")
         shown = problem(text_of(operator), "[exhausted]")
-        assert "2 are not in service (1 out of service, 1 reserved)." in shown
+        assert "Not in service: 1 out of service, 1 reserved." in shown
         (address,) = re.findall(r'formaction="([^"]+)" name="action" value="return_to_service"', shown)
         assert address == "/admin/resourcepool/proxy/?state=out"
 

@@ -57,7 +57,7 @@ def test_who_may_only_look_gets_no_buttons() -> None:
     proxy = new(Proxy)
     hold(proxy, holder="crawler-7")
     text = answered(client_with("view_proxy"), "crawler-7")
-    assert "It holds 1 resource." in text
+    assert "Resources that it holds: 1." in text
     assert "/operate/" not in text
 
 

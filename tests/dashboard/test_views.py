@@ -195,7 +195,7 @@ class TestThePage:
     def test_alarms_link_to_their_subjects(self) -> None:
         new(Proxy)
         text = text_of(client_with("view_proxy", "view_job"))
-        assert "The sweep has never run" in text
+        assert "The sweep has never finished" in text
         assert 'href="/admin/resourcepool/job/">Show</a>' in text
 
     def test_waiters_are_counted_when_there_are_no_alarms(self) -> None:
@@ -223,7 +223,7 @@ class TestThePage:
     def test_shows_alarms(self) -> None:
         new(Proxy, in_service=False, status="out_of_service")
         ticket(Proxy)
-        assert "no resource in service; 1 waiter" in text_of(client_with("view_proxy"))
+        assert "no resource in service; waiters: 1" in text_of(client_with("view_proxy"))
 
     def test_a_pool_without_a_table_is_reported_and_the_others_are_shown(self) -> None:
         new(Proxy)

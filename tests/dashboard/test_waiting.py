@@ -32,7 +32,7 @@ def test_it_shows_since_when_the_place_and_why() -> None:
     for said in (
         "crawler-9",
         "2 min",
-        "The only matching resource is not free",
+        "Matching resources: 0 free",
         "1 waiter, the longest wait first.",
     ):
         assert said in text

@@ -35,6 +35,17 @@ PAGES = sorted(ALL - {*STARTS})
 HERE = Path(__file__).parent
 REDIS = "redis://localhost:6379/0"  # on the pages; the tests have their own
 WEB = "127.0.0.1:8000"
+SETTINGS = """
+INSTALLED_APPS += ["resourcepool", "rest_framework", "rest_framework.authtoken", "shop"]
+ALLOWED_HOSTS = ["*"]
+DATABASES["default"]["OPTIONS"] = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+}
+REST_FRAMEWORK = {"DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.TokenAuthentication"]}
+RESOURCEPOOL = {"SECRET_KEYS": ["4RRCGZ1FkX0bcdRfHPdpnxmSqZ4DhVPjd1pDS7l8OLg="]}
+"""
 NOT_CODE = ("text", "json", "", "yaml", "ini")
 
 
@@ -65,7 +76,11 @@ def environment(installed: Path) -> dict[str, str]:
 def project(tmp_path_factory: pytest.TempPathFactory, installed: Path) -> Path:
     """The project that pages find, with migrations and an SQLite file that is migrated: made once, copied for each."""
     folder = tmp_path_factory.mktemp("project")
+    start = [sys.executable, "-m", "django", "startproject", "mysite", str(folder)]
+    subprocess.run(start, check=True)
     shutil.copytree(HERE / "project", folder, dirs_exist_ok=True)
+    with (folder / "mysite" / "settings.py").open("a") as settings_file:
+        settings_file.write(SETTINGS)
     for words in (("makemigrations", "shop"), ("migrate",)):
         command = [sys.executable, "manage.py", *words, "--verbosity", "0"]
         subprocess.run(command, cwd=folder, env={**os.environ, **environment(installed)}, check=True)

@@ -9,12 +9,11 @@ from django.db import connection, transaction
 
 from resourcepool.elections import Election, Leader, Term
 from resourcepool.elections.models import Election as ElectionRow
-from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.models import Job, Ticket
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.pacing import pacing_of
-from tests.app.rows import change, expire, steal
-from tests.committed import Statement
+from tests.app.rows import change, steal
 from tests.eventually import InBackground, eventually
 
 
@@ -69,29 +68,10 @@ def test_whoever_waits_follows_at_once_when_the_leader_resigns() -> None:
     assert waiting.result() == first.fence + 1
 
 
-def test_a_campaign_that_has_to_wait_looks_once_whether_the_row_is_there(statements: list[Statement]) -> None:
-    Election("reports").campaign().resign()
-    steal(row(), holder="the leader")
-    statements.clear()
-    with pytest.raises(AcquireTimeout):
-        Election("reports").campaign(timeout=0.05)
-    looks = [one for one in statements if one.sql.startswith("SELECT %s AS") and "election" in one.sql]
-    assert len(looks) == 1
-
-
 def test_the_row_is_added_for_a_campaign_that_begins_in_line() -> None:
     pacing_of(pool_name(ElectionRow), "default").waits_until = math.inf
     with Election("new").campaign(timeout=60) as term:
         assert term.is_leader
-
-
-def test_whoever_waits_follows_a_leader_that_died() -> None:
-    Election("reports").campaign().resign()
-    steal(row(), holder="dead")
-    waiting = InBackground(lambda: Election("reports").campaign(timeout=60))
-    eventually(Ticket.objects.exists)
-    expire(row())
-    assert waiting.result().is_leader
 
 
 def test_those_who_wait_for_different_elections_stand_in_one_line_and_get_what_they_wait_for() -> None:
@@ -118,11 +98,6 @@ def test_a_former_leader_is_told_and_commits_nothing() -> None:
     assert row().holder == "the next one"
 
 
-def test_nobody_is_elected_in_a_transaction_that_may_roll_back() -> None:
-    with transaction.atomic(), pytest.raises(ClaimInTransaction):
-        Election("reports").try_now()
-
-
 def test_a_term_whose_beginning_cannot_be_written_down_is_given_up() -> None:
     def refuse(send: object, sql: str, *rest: object) -> object:
         if "elected_at" in sql and sql.startswith("UPDATE"):
@@ -131,16 +106,6 @@ def test_a_term_whose_beginning_cannot_be_written_down_is_given_up() -> None:
 
     with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(refuse):
         Election("reports").campaign()
-    assert Election("reports").leader() is None
-
-
-def test_nor_does_one_under_asyncio_go_on_that_was_not_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(Election, "_store_beginning", refuse)
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(Election("reports").acampaign(timeout=30))
     assert Election("reports").leader() is None
 
 

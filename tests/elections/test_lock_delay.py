@@ -97,11 +97,6 @@ def test_stop_ends_the_wait_and_the_lock_delay_under_asyncio_too() -> None:
         assert term.is_leader
 
 
-def test_none_is_waited_for_after_a_term_that_was_resigned() -> None:
-    Election("reports", lock_delay=3_600).campaign().resign()
-    assert InBackground(Election("reports", lock_delay=3_600).campaign).result(30).is_leader
-
-
 def test_who_does_not_want_to_lead_any_more_does_not_wait_for_the_end_of_the_lock_delay() -> None:
     election = Election("reports", lock_delay=3_600)
     Election("reports").campaign().resign()  # nothing says that it ended in good order

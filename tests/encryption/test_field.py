@@ -1,15 +1,12 @@
 """Secrets are encrypted at rest, and never shown."""
 
 import io
-import json
 import logging
-import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
-from django.core import serializers
 from django.core.exceptions import FieldError
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -56,26 +53,10 @@ def a_key() -> str:
 
 
 class TestAtRest:
-    def test_is_encrypted_and_decrypted(self, proxy: Any) -> None:
-        assert stored(proxy).startswith("sealed:")
-        assert CANARY not in stored(proxy)
-        assert Proxy.objects.get().password == CANARY
-
-    def test_equal_secrets_do_not_look_equal(self) -> None:
-        one, another = several(Proxy, 2, password=CANARY)
-        assert stored(one) != stored(another)
-
     def test_empty_values_are_stored_unchanged(self) -> None:
         proxy = new(Proxy)
         assert stored(proxy) == ""
         assert Proxy.objects.get().password == ""
-
-    def test_saving_does_not_change_an_unread_secret(self, proxy: Any) -> None:
-        before = stored(proxy)
-        copy = Proxy.objects.get()
-        copy.notes = "edited"
-        copy.save()
-        assert stored(proxy) == before
 
     def test_a_change_is_visible_at_once_and_stored_encrypted(self, proxy: Any) -> None:
         copy = Proxy.objects.get()
@@ -90,9 +71,6 @@ class TestAtRest:
         Proxy.objects.bulk_create([Proxy(host="bulk", port=1, password="bulk")])
         assert [stored(row)[:7] for row in Proxy.objects.all()] == ["sealed:"] * 2
         assert sorted(row.password for row in Proxy.objects.all()) == ["bulk", "updated"]
-
-    def test_a_deferred_secret_is_read_on_access(self, proxy: Any) -> None:
-        assert Proxy.objects.defer("password").get().password == CANARY
 
     def test_a_secret_that_looks_encrypted_is_plain_text(self) -> None:
         proxy = new(Proxy, password="sealed:by the user")
@@ -148,20 +126,6 @@ class TestInText:
         assert not [text for text in said if "c4n4ry" in text]
         assert not Ticket.objects.filter(selector__contains="c4n4ry").exists()
 
-    def test_serialised_rows_carry_it_encrypted(self, proxy: Any) -> None:
-        text = serializers.serialize("json", Proxy.objects.all())
-        assert json.loads(text)[0]["fields"]["password"] == stored(proxy)
-        assert CANARY not in text
-        Proxy.objects.all()._raw_delete("default")
-        for loaded in serializers.deserialize("json", text):
-            loaded.save()
-        assert Proxy.objects.get().password == CANARY
-
-    def test_pickled_rows_carry_it_encrypted(self, proxy: Any) -> None:
-        dump = pickle.dumps(Proxy.objects.get())
-        assert b"c4n4ry" not in dump
-        assert pickle.loads(dump).password == CANARY
-
 
 class TestKeys:
     def test_a_wrong_key_raises_a_clear_error_on_access(self, proxy: Any, keys: Any) -> None:
@@ -177,20 +141,6 @@ class TestKeys:
         with pytest.raises(SecretUnreadable, match=r"create (it|one) with: python -c .*generate_key"):
             new(Proxy, password=CANARY)
         assert new(Proxy).password == ""
-
-    def test_errors_do_not_show_keys(self, keys: Any) -> None:
-        keys("not-a-fernet-key-but-secret")
-        with pytest.raises(SecretUnreadable) as caught:
-            new(Proxy, password=CANARY)
-        assert "but-secret" not in str(caught.value)
-        assert "c4n4ry" not in str(caught.value)
-
-    def test_older_keys_decrypt(self, keys: Any) -> None:
-        old, fresh = a_key(), a_key()
-        keys(old)
-        new(Proxy, password=CANARY)
-        keys(fresh, old)
-        assert Proxy.objects.get().password == CANARY
 
 
 def report_on(act: Callable[[], Any], error: type[Exception]) -> str:
@@ -241,16 +191,12 @@ class TestRotation:
         several(Proxy, 5, password=CANARY)
         new(Proxy)
         keys(fresh, old)
-        out = io.StringIO()
-        call_command("resourcepool_rotate_secrets", stdout=out)
-        assert "resourcepool.Proxy.password: 5 re-encrypted" in out.getvalue()
+        for _ in range(2):
+            out = io.StringIO()
+            call_command("resourcepool_rotate_secrets", stdout=out)
+            assert "resourcepool.Proxy.password: 5 re-encrypted" in out.getvalue()
         keys(fresh)
         assert [row.password for row in Proxy.objects.exclude(password__isnull=True)].count(CANARY) == 5
-
-    def test_may_be_repeated(self, proxy: Any) -> None:
-        for _ in range(2):
-            call_command("resourcepool_rotate_secrets", stdout=io.StringIO())
-        assert Proxy.objects.get().password == CANARY
 
     def test_does_not_change_leases(self, proxy: Any) -> None:
         with Proxy.pool.lease() as lease:
@@ -260,32 +206,27 @@ class TestRotation:
             assert {**before, "password": None} == {**after, "password": None}
             lease.renew()
 
+    @pytest.mark.parametrize(("count", "more"), [(2, ""), (3, " ..")])
     def test_an_unreadable_secret_does_not_stop_the_rotation_of_others(
-        self, keys: Any, monkeypatch: pytest.MonkeyPatch
+        self, keys: Any, monkeypatch: pytest.MonkeyPatch, count: int, more: str
     ) -> None:
         monkeypatch.setattr(rotation, "CHUNK", 2)
         monkeypatch.setattr(rotation, "MAX_NAMED_ROWS", 2)
         lost, old, fresh = a_key(), a_key(), a_key()
         keys(lost)
-        gone = [row.pk for row in several(Proxy, 3, password=CANARY)]
+        gone = [row.pk for row in several(Proxy, count, password=CANARY)]
         keys(old)
         kept = several(Proxy, 3, password=CANARY)
         keys(fresh, old)
+        before = stored(Proxy(pk=gone[0]))
         out = io.StringIO()
         with pytest.raises(CommandError) as refused:
             call_command("resourcepool_rotate_secrets", stdout=out)
-        assert f"3 not re-encrypted: resourcepool.Proxy {gone[0]}, {gone[1]} ..: no key in" in str(
-            refused.value
-        )
+        named = f"resourcepool.Proxy {gone[0]}, {gone[1]}{more}"
+        assert f"{count} not re-encrypted: {named}: no key in" in str(refused.value)
         assert PART not in str(refused.value)
         assert refused.value.returncode == 1
         assert out.getvalue().splitlines()[-1] == "resourcepool.Proxy.password: 3 re-encrypted"
+        assert stored(Proxy(pk=gone[0])) == before
         keys(fresh)
         assert {Proxy.objects.get(pk=row.pk).password for row in kept} == {CANARY}
-
-    def test_without_the_old_key_reports_the_secret_and_keeps_it(self, proxy: Any, keys: Any) -> None:
-        before = stored(proxy)
-        keys(a_key())
-        with pytest.raises(CommandError, match="a key was removed"):
-            call_command("resourcepool_rotate_secrets", stdout=io.StringIO())
-        assert stored(proxy) == before

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
-from resourcepool.encryption.secret import NO_PURPOSE, EncryptedSecret, encrypt
+from resourcepool.encryption.secret import encrypt
 from resourcepool.exceptions import SecretUnreadable
 
 SECRET = "c4nary-s3cret"
 FOR = ("column", "app.Model.field", "1")
 OTHERS = [
-    NO_PURPOSE,
     ("column",),
     ("column", "app.Model.field"),
     ("column", "app.Model.field", "2"),
@@ -33,19 +32,12 @@ def test_several_purposes_are_tried() -> None:
     assert encrypt(SECRET, FOR).open(*OTHERS, FOR) == SECRET
 
 
-def test_old_secrets_have_no_purpose(settings: Any) -> None:
-    old = EncryptedSecret(Fernet(settings.RESOURCEPOOL["SECRET_KEYS"][0]).encrypt(SECRET.encode()).decode())
-    assert old.open(NO_PURPOSE) == SECRET
-    with pytest.raises(SecretUnreadable):
-        old.open(FOR)
-
-
 def test_is_reencrypted_only_for_another_purpose() -> None:
-    sealed = encrypt(SECRET, NO_PURPOSE)
-    bound = sealed.rebound_to(FOR, NO_PURPOSE)
+    sealed = encrypt(SECRET, OTHERS[0])
+    bound = sealed.rebound_to(FOR, OTHERS[0])
     assert bound.open(FOR) == SECRET
-    assert bound.rebound_to(FOR, NO_PURPOSE) is bound
-    assert bound.rebound_to(("elsewhere",), NO_PURPOSE) is bound
+    assert bound.rebound_to(FOR, OTHERS[0]) is bound
+    assert bound.rebound_to(("elsewhere",), OTHERS[0]) is bound
 
 
 @pytest.mark.parametrize("secret", ["", "\ud800", "half \udfff", "\0", "ä" * 5_000, "\U0001f600"])

@@ -136,10 +136,8 @@ SYSTEMS = (
         "return max(lease.fence for lease in self.leases)",
         "return min(lease.fence for lease in self.leases)",
         (
-            "tests/locks/test_rwlock.py",
-            "tests/locks/test_rwlock_changing.py",
-            "tests/locks/test_rwlock_order.py",
-            "tests/locks/test_rwlock_revoked.py",
+            *("tests/locks/test_rwlock.py", "tests/locks/test_rwlock_changing.py"),
+            *("tests/locks/test_rwlock_order.py", "tests/locks/test_rwlock_revoked.py"),
         ),
     ),
     Mutation(
@@ -169,10 +167,8 @@ SYSTEMS = (
         "filter(pk=self.pk, fence=self.fence)\n        return granted",
         "filter(pk=self.pk)\n        return granted",
         (
-            "tests/locks/channels/test_subscribing.py",
-            "tests/locks/channels/test_done.py",
-            "tests/locks/channels/test_subscription.py",
-            "tests/locks/channels/test_operators.py",
+            *("tests/locks/channels/test_subscribing.py", "tests/locks/channels/test_done.py"),
+            *("tests/locks/channels/test_subscription.py", "tests/locks/channels/test_operators.py"),
         ),
     ),
     Mutation(

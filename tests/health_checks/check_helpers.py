@@ -23,9 +23,3 @@ def quarantined(
 ) -> Any:
     away = {"status": Status.QUARANTINED, "reason": reason, "until": DbLater(1_000), "strikes": 3}
     return new(Proxy, busy_before=DbLater(1_000), fence=7, **{**away, **fields})
-
-
-def checked_while_held() -> dict[Any, CheckResult]:
-    found: list[CheckResult] = []
-    check(Proxy, on_result=found.append)
-    return {one.pk: one for one in found}

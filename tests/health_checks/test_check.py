@@ -10,6 +10,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.health_checks import check as checking
 from resourcepool.health_checks.check import CheckAction, CheckResult, Tally, check
+from resourcepool.health_checks.checker import Finding
 from resourcepool.health_checks.lease import find_candidates, lease_candidate
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status, Verdict
@@ -17,7 +18,7 @@ from resourcepool.signals import EventKind, RowEvent
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, new, several
 from tests.committed import Statement
 from tests.health_checks.check_helpers import check_rows
-from tests.health_checks.scripted_checker import BAD, UNKNOWN, ScriptedChecker
+from tests.health_checks.scripted_checker import BAD, GOOD, UNKNOWN, ScriptedChecker
 from tests.waiting.threads import ticket
 
 pytestmark = pytest.mark.usefixtures("scripted")
@@ -53,12 +54,15 @@ class TestFree:
         lease.restore()
         assert told == []
 
-    def test_a_good_one_is_free_again_and_its_verdict_is_kept(self) -> None:
+    @pytest.mark.parametrize("finding", [GOOD, UNKNOWN])
+    def test_one_that_is_not_bad_is_free_again_and_its_verdict_is_kept(self, finding: Finding) -> None:
         row = new(Proxy)
-        assert check_rows()[row.pk] == CheckResult(row.pk, str(row), Verdict.OK, 0.1, "", CheckAction.NOTHING)
+        ScriptedChecker.finds = {row.pk: finding}
+        of = (row.pk, str(row), finding.verdict, finding.seconds, finding.why)
+        assert check_rows()[row.pk] == CheckResult(*of, CheckAction.NOTHING)
         now = columns(row)
-        assert (now["verdict"], now["latency"], now["holder"]) == ("ok", 0.1, "")
-        assert now["checked_at"] is not None
+        assert (now["verdict"], now["latency"], now["holder"]) == (finding.verdict, finding.seconds, "")
+        assert (now["status"], now["checked_at"] is None) == ("in_service", False)
         assert busy_for(row) <= 0
 
     def test_a_bad_one_is_quarantined_longer_each_time(self) -> None:
@@ -75,14 +79,6 @@ class TestFree:
         check_rows()
         assert columns(row)["strikes"] == 2
         assert busy_for(row) > 590
-
-    def test_one_that_nobody_can_say_anything_about_stays_where_it_is(self) -> None:
-        row = new(Proxy)
-        ScriptedChecker.finds = {row.pk: UNKNOWN}
-        assert check_rows()[row.pk].done is CheckAction.NOTHING
-        now = columns(row)
-        assert (now["verdict"], now["status"], now["latency"]) == ("unknown", "in_service", None)
-        assert busy_for(row) <= 0
 
     def test_no_cool_down_follows(self, settings: Any) -> None:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "COOLDOWN": 50}
@@ -107,7 +103,7 @@ class TestInLine:
         found = check_rows()
         assert [found[row.pk].verdict for row in rows] == [Verdict.OK] * 3
 
-    @pytest.mark.parametrize("asked", [{"count": 3}, {"selector": '{"country": ["DE", "US"]}', "count": 3}])
+    @pytest.mark.parametrize("asked", [{}, {"count": 3}, {"selector": '{"country": ["DE", "US"]}', "count": 3}])
     def test_somebody_in_line_is_given_what_is_about_to_be_checked_and_no_more(self, asked: Any) -> None:
         one, *others = several(Proxy, 5, country="DE")
         waits = ticket(Proxy, **asked)
@@ -136,34 +132,35 @@ class TestInLine:
         assert lease_candidate(Proxy, candidate) is None
         assert columns(row)["holder"] == waits.holder
 
-    def test_what_is_skipped_is_told_why(self) -> None:
+
+class TestSkipped:
+    def test_what_somebody_has_or_put_away_is_left_alone_and_told_why(self) -> None:
         due_to_somebody, held = new(Proxy, country="US"), new(Proxy)
         retired, quarantined = new(Proxy, in_service=False, status=Status.RETIRED), new(Proxy)
+        out, cooling = new(Proxy, in_service=False), new(Proxy, busy_before=DbLater(50))
         Proxy.objects.filter(pk=quarantined.pk).quarantine("vendor has it", 600)
         ticket(Proxy, selector='{"country": "US"}')
-        lease, tally = hold(held), Tally()
-        whys = {}
-        rows = (due_to_somebody, held, retired, quarantined)
+        lease, tally, whys = hold(held), Tally(), dict[Any, str]()
+        rows = (due_to_somebody, held, retired, quarantined, out, cooling)
+        before = [columns(row) for row in rows[1:]]
 
         def on_result(one: CheckResult) -> None:
+            assert one.done is CheckAction.SKIPPED
             whys[one.pk] = one.why
             tally(one)
 
         check(Proxy, [row.pk for row in rows], on_result=on_result)
         assert [whys[row.pk] for row in rows] == [
-            "in use",
-            "in use",
-            "retired",
-            "in a quarantine not set by a check",
+            *("in use", "in use", "retired", "in a quarantine not set by a check"),
+            *("out of service", "cooling down"),
         ]
+        assert [columns(row) for row in rows[1:]] == before
         assert str(tally) == (
-            "0 ok, 0 bad, 0 unknown; 2 skipped: in use; 1 skipped: in a quarantine not set by a check; "
-            "1 skipped: retired"
+            "0 ok, 0 bad, 0 unknown; 2 skipped: in use; 1 skipped: cooling down;"
+            " 1 skipped: in a quarantine not set by a check; 1 skipped: out of service; 1 skipped: retired"
         )
-        lease.release()
+        lease.renew()
 
-
-class TestSkipped:
     @pytest.mark.parametrize("number", [3, 30])
     def test_why_is_read_once_for_all_that_others_were_faster_to_claim(
         self, number: int, monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
@@ -178,21 +175,25 @@ class TestSkipped:
         ] == []  # two that find them
         assert {(one.pk, one.why) for one in found} == {(row.pk, "briefly busy") for row in rows}
 
-    def test_those_deleted_meanwhile_are_read_together_with_the_others(
+    def test_those_deleted_meanwhile_are_read_together_and_the_others_are_checked(
         self, monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
     ) -> None:
         rows = several(Proxy, 20)
+        gone = {row.pk for row in rows[::2]}
 
         def deleted_meanwhile(model: Any, candidate: Any, actor: str) -> Any:
             lease = lease_candidate(model, candidate, actor)
-            Proxy.objects.filter(pk=candidate.pk)._raw_delete("default")
+            Proxy.objects.filter(pk__in=gone & {candidate.pk})._raw_delete("default")
             return lease
 
         monkeypatch.setattr(checking, "lease_candidate", deleted_meanwhile)
         found: list[CheckResult] = []
         check(Proxy, on_result=found.append)
-        assert {(one.pk, one.why) for one in found} == {(row.pk, "does not exist") for row in rows}
-        assert sum(" IN (" in one.sql for one in statements if "resourcepool_proxy" in one.sql) == 1
+        missing = [one for one in found if one.pk in gone]
+        assert {(one.pk, one.why) for one in missing} == {(pk, "does not exist") for pk in gone}
+        assert sum(" IN (" in one.sql for one in statements if "SELECT" in one.sql) == 1
+        assert {one.verdict for one in found if one.pk not in gone} == {Verdict.OK}
+        assert {columns(row)["holder"] for row in rows[1::2]} == {""}
 
     def test_those_that_were_asked_for_by_key_are_told_in_that_order(self) -> None:
         rows = [new(Proxy, in_service=False) for _ in range(20)]
@@ -200,47 +201,11 @@ class TestSkipped:
         check(Proxy, [*asked, *asked], on_result=found.append)
         assert [one.pk for one in found] == asked
 
-
-class TestLeftAlone:
-    def test_what_somebody_holds(self) -> None:
-        row = new(Proxy)
-        lease = hold(row)
-        found: list[CheckResult] = []
-        check(Proxy, [row.pk], on_result=found.append)
-        assert [one.done for one in found] == [CheckAction.SKIPPED]
-        lease.renew()
-        assert columns(row)["checked_at"] is None
-
-    def test_what_is_out_of_service_or_cools_down(self) -> None:
-        rows = [new(Proxy, in_service=False), new(Proxy, busy_before=DbLater(50))]
-        before = [columns(row) for row in rows]
-        assert {one.done for one in check_rows(*rows).values()} == {CheckAction.SKIPPED}
-        assert [columns(row) for row in rows] == before
-
-    def test_what_is_free_and_due_to_somebody_in_line(self) -> None:
-        row = new(Proxy)
-        waits = ticket(Proxy)
-        assert check_rows()[row.pk].done is CheckAction.SKIPPED
-        assert columns(row)["holder"] == waits.holder
-
     def test_what_was_checked_lately(self) -> None:
         late, early, never = new(Proxy), new(Proxy), new(Proxy)
         change(late, checked_at=DbLater(-10))
         change(early, checked_at=DbLater(-500))
         assert set(check_rows(skip_checked_within=300)) == {early.pk, never.pk}
-
-    def test_what_somebody_was_faster_to_claim(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        row, held = new(Proxy), []
-
-        def claimed_meanwhile(*args: Any) -> Any:
-            held.append(hold(row))
-            return lease_candidate(*args)
-
-        monkeypatch.setattr(checking, "lease_candidate", claimed_meanwhile)
-        found: list[CheckResult] = []
-        check(Proxy, on_result=found.append)
-        assert [one.done for one in found] == [CheckAction.SKIPPED]
-        held[0].renew()
 
 
 def test_what_is_told_is_the_check_and_not_its_lease(told: list[RowEvent]) -> None:

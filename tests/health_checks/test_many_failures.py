@@ -13,8 +13,7 @@ from resourcepool.models import Proxy
 from resourcepool.resources.state import Verdict
 from resourcepool.signals import RowEvent
 from tests.app.rows import busy_for, columns, new, several
-from tests.eventually import InBackground, eventually
-from tests.health_checks.check_helpers import check_rows, checked_while_held, quarantined
+from tests.health_checks.check_helpers import check_rows, quarantined
 from tests.health_checks.scripted_checker import BAD, ScriptedChecker
 
 pytestmark = pytest.mark.usefixtures("scripted")
@@ -52,12 +51,6 @@ class TestManyFailTogether:
             check(Proxy)
         assert len(seen) == 10
 
-    def test_those_long_known_to_be_bad_are_not_counted(self) -> None:
-        rows = [quarantined(verdict=Verdict.BAD) for _ in range(8)]
-        ScriptedChecker.finds = {row.pk: BAD for row in rows}
-        new(Proxy)
-        assert sorted(one.done for one in check_rows().values()) == ["nothing"] + ["quarantined"] * 8
-
 
 class TestDryRun:
     def test_looks_and_changes_nothing(self, told: list[RowEvent]) -> None:
@@ -93,21 +86,3 @@ class TestAtOnce:
         ScriptedChecker.meanwhile = staticmethod(look)
         assert len(check_rows()) == 12
         assert most == 4
-
-    def test_two_runs_at_once_check_each_once(self) -> None:
-        rows = several(Proxy, 10)
-        seen: list[Any] = []
-        gate = threading.Event()
-
-        def look(row: Any) -> None:
-            seen.append(row.pk)
-            gate.wait(10)
-
-        ScriptedChecker.meanwhile = staticmethod(look)
-        first = InBackground(lambda: check(Proxy))
-        eventually(lambda: len(seen) == 10)
-        found = checked_while_held()
-        gate.set()
-        first.result()
-        assert found == {}
-        assert sorted(seen) == sorted(row.pk for row in rows)

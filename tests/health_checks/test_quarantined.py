@@ -19,6 +19,12 @@ from tests.health_checks.scripted_checker import BAD, GOOD, UNKNOWN, ScriptedChe
 pytestmark = pytest.mark.usefixtures("scripted")
 
 
+def quarantined_at_release() -> Any:
+    """Return a resource that was put into quarantine while it was leased."""
+    away = {"status": Status.QUARANTINED, "in_service": False, "until": DbLater(1_000)}
+    return new(Proxy, reason="403 from the shop", fence=7, **away)
+
+
 class TestInQuarantine:
     def test_a_good_one_is_returned_to_service(self, told: list[RowEvent]) -> None:
         row = quarantined()
@@ -54,13 +60,14 @@ class TestInQuarantine:
         row = quarantined("403 from the shop")
         assert check_rows(any_quarantine=True)[row.pk].done is CheckAction.RETURNED
 
-    def test_then_a_bad_verdict_neither_shortens_it_nor_takes_its_reason(self) -> None:
-        row = quarantined("vendor has it, ticket 4711")
+    @pytest.mark.parametrize("make", [lambda: quarantined("vendor has it"), quarantined_at_release])
+    def test_then_a_bad_verdict_neither_shortens_it_nor_takes_its_reason(self, make: Any) -> None:
+        row = make()
         before = columns(row)
         ScriptedChecker.finds = {row.pk: BAD}
         assert check_rows(any_quarantine=True)[row.pk].done is CheckAction.NOTHING
         now = columns(row)
-        kept = ("until", "reason", "status", "strikes")
+        kept = ("until", "reason", "status", "strikes", "in_service")
         assert [now[name] for name in kept] == [before[name] for name in kept]
         assert now["busy_before"] == before["until"]
         assert (now["verdict"], now["holder"]) == ("bad", "")
@@ -84,15 +91,7 @@ class TestInQuarantine:
         assert seen[0][1].endswith("/check")
         assert columns(row)["fence"] == 7 + 2
 
-    def test_a_returned_one_that_was_claimed_since_is_not_taken_from_its_holder(self) -> None:
-        row = quarantined()
-        (candidate,) = find_candidates(Proxy, None, any_quarantine=False, skip_checked_within=0)
-        Proxy.objects.filter(pk=row.pk).return_to_service()
-        lease: Any = Proxy.pool.acquire()
-        assert lease_candidate(Proxy, candidate) is None
-        lease.renew()
-
-    def test_nor_one_that_was_parked_anew(self) -> None:
+    def test_one_that_was_parked_anew_is_not_taken(self) -> None:
         row = quarantined()
         (candidate,) = find_candidates(Proxy, None, any_quarantine=False, skip_checked_within=0)
         Proxy.objects.quarantine("by alice", 5_000)
@@ -113,28 +112,14 @@ class TestInQuarantine:
 
 
 class TestInQuarantineSinceItsLease:
-    @staticmethod
-    def quarantined() -> Any:
-        away = {"status": Status.QUARANTINED, "in_service": False, "until": DbLater(1_000)}
-        return new(Proxy, reason="403 from the shop", fence=7, **away)
-
     def test_a_good_one_is_returned_to_service_if_that_is_asked_for(self) -> None:
-        row = self.quarantined()
+        row = quarantined_at_release()
         assert check_rows() == {}
         assert check_rows(any_quarantine=True)[row.pk].done is CheckAction.RETURNED
         assert columns(row)["in_service"]
 
-    def test_a_bad_one_stays_for_as_long_as_before(self) -> None:
-        row = self.quarantined()
-        before = columns(row)
-        ScriptedChecker.finds = {row.pk: BAD}
-        assert check_rows(any_quarantine=True)[row.pk].done is CheckAction.NOTHING
-        now = columns(row)
-        kept = ("until", "reason", "status", "in_service")
-        assert [now[name] for name in kept] == [before[name] for name in kept]
-
     def test_an_operator_who_quarantines_it_anew_meanwhile_has_the_last_word(self) -> None:
-        row = self.quarantined()
+        row = quarantined_at_release()
 
         def put_away(_: Any) -> None:
             Proxy.objects.filter(pk=row.pk).quarantine("by alice", 5_000)

@@ -33,32 +33,24 @@ def test_they_are_counted_by_pool_and_each_lease_once(proxy: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "what",
+    ("what", "more", "is_open"),
     [
-        EventKind.RELEASED,
-        EventKind.HANDED_OVER,
-        EventKind.LOST,
-        EventKind.EXPIRED,
-        EventKind.REVOKED,
-        EventKind.FIXED,
+        *(
+            (EventKind(what), {}, False)
+            for what in ("released", "handed_over", "lost", "expired", "revoked", "fixed")
+        ),
+        (EventKind.QUARANTINED, {"seconds": 7.5}, False),  # by the holder, which ends the lease
+        *(
+            (EventKind(what), {"actor": "joe"}, True)
+            for what in ("quarantined", "drained", "reserved", "checked")
+        ),
     ],
 )
-def test_one_whose_lease_has_ended_is_over(proxy: Any, what: EventKind) -> None:
-    event(proxy, what)
-    assert open_leaks(LABELS) == {}
-
-
-def test_one_whose_holder_has_given_it_into_quarantine_is_over(proxy: Any) -> None:
-    event(proxy, EventKind.QUARANTINED, seconds=7.5)
-    assert open_leaks(LABELS) == {}
-
-
-@pytest.mark.parametrize(
-    "what", [EventKind.QUARANTINED, EventKind.DRAINED, EventKind.RESERVED, EventKind.CHECKED]
-)
-def test_what_is_done_to_the_resource_meanwhile_ends_no_leak(proxy: Any, what: EventKind) -> None:
-    event(proxy, what, actor="joe")
-    assert open_leaks(LABELS) == {"resourcepool.Proxy": 1}
+def test_one_is_over_when_its_lease_ends_whatever_else_is_done_to_the_resource(
+    proxy: Any, what: EventKind, more: dict[str, Any], is_open: bool
+) -> None:
+    event(proxy, what, **more)
+    assert open_leaks(LABELS) == ({"resourcepool.Proxy": 1} if is_open else {})
 
 
 def test_one_is_over_when_the_history_knows_of_a_later_lease(proxy: Any) -> None:

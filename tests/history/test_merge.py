@@ -1,7 +1,5 @@
 """The rows for a batch of events."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from resourcepool.history.writer import merge_events
@@ -12,57 +10,37 @@ from tests.app.models import Device
 BY_THE_HOLDER = (EventKind.RELEASED, EventKind.HANDED_OVER, EventKind.FIXED, EventKind.QUARANTINED)
 BY_OTHERS = (EventKind.LOST, EventKind.EXPIRED, EventKind.REVOKED)
 
-
-def row_events(*told: tuple[EventKind, int]) -> list[RowEvent]:
-    """Return what is told of grants of one row: (what, fence)."""
-    return [RowEvent(what, Proxy, "default", 1, fence) for what, fence in told]
+Told = list[tuple[EventKind, int]]  # what happens to grants of one row, by fence
+ACQUIRED, RELEASED = (EventKind.ACQUIRED, 1), (EventKind.RELEASED, 1)
 
 
-def events(told: Sequence[RowEvent]) -> list[tuple[EventKind, int, bool]]:
+def events(told: Told) -> list[tuple[EventKind, int, bool]]:
     """Return the events: (what, fence, whether it tells of the whole lease)."""
-    return [(one.event.kind, one.event.fence, one.begun is not None) for one in merge_events(told)]
+    merged = merge_events([RowEvent(what, Proxy, "default", 1, fence) for what, fence in told])
+    return [(one.event.kind, one.event.fence, one.begun is not None) for one in merged]
 
 
 @pytest.mark.parametrize("end", BY_THE_HOLDER)
 def test_a_lease_that_begins_and_ends_in_it_is_one_event_of_its_end(end: EventKind) -> None:
-    assert events(row_events((EventKind.ACQUIRED, 1), (end, 1))) == [(end, 1, True)]
+    assert events([ACQUIRED, (end, 1)]) == [(end, 1, True)]
 
 
-@pytest.mark.parametrize("end", BY_OTHERS)
-def test_a_lease_that_its_holder_did_not_end_keeps_the_event_of_its_beginning(end: EventKind) -> None:
-    """It is asked for by whoever tells how long that was held, or that somebody else has the row since."""
-    assert events(row_events((EventKind.ACQUIRED, 1), (end, 1))) == [
-        (EventKind.ACQUIRED, 1, False),
-        (end, 1, False),
-    ]
+@pytest.mark.parametrize(
+    "told",
+    [
+        *([ACQUIRED, (end, 1)] for end in BY_OTHERS),  # asked for by whoever tells how long that was held
+        [ACQUIRED],
+        [RELEASED],
+        [ACQUIRED, (EventKind.LEAKED, 1), RELEASED],
+    ],
+)
+def test_other_events_are_kept_in_their_order(told: Told) -> None:
+    assert events(told) == [(what, fence, False) for what, fence in told]
 
 
-def test_a_lease_that_goes_on_is_announced() -> None:
-    assert events(row_events((EventKind.ACQUIRED, 1))) == [(EventKind.ACQUIRED, 1, False)]
-
-
-def test_the_end_of_a_lease_that_was_announced_before_is_told() -> None:
-    assert events(row_events((EventKind.RELEASED, 1))) == [(EventKind.RELEASED, 1, False)]
-
-
-def test_what_happens_during_a_lease_comes_after_its_beginning() -> None:
-    told = row_events((EventKind.ACQUIRED, 1), (EventKind.LEAKED, 1), (EventKind.RELEASED, 1))
-    assert events(told) == [
-        (EventKind.ACQUIRED, 1, False),
-        (EventKind.LEAKED, 1, False),
-        (EventKind.RELEASED, 1, False),
-    ]
-
-
-def test_the_order_is_kept() -> None:
-    told = row_events(
-        (EventKind.RELEASED, 1),
-        (EventKind.ACQUIRED, 3),
-        (EventKind.ACQUIRED, 5),
-        (EventKind.RELEASED, 5),
-        (EventKind.LOST, 3),
-    )
-    assert events(told) == [
+def test_a_lease_in_the_middle_is_merged_at_its_end() -> None:
+    told = [RELEASED, (EventKind.ACQUIRED, 3), (EventKind.ACQUIRED, 5), (EventKind.RELEASED, 5)]
+    assert events([*told, (EventKind.LOST, 3)]) == [
         (EventKind.RELEASED, 1, False),
         (EventKind.ACQUIRED, 3, False),
         (EventKind.RELEASED, 5, True),

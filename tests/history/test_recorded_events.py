@@ -104,15 +104,6 @@ class TestWhatIsWritten:
         assert told(proxy) == ["handed_over", "released"]
         assert Event.objects.acquisitions().count() == 2
 
-    def test_the_moment_at_which_it_happened_not_at_which_it_was_written(self, proxy: Any) -> None:
-        lease: Any = Proxy.pool.acquire()
-        told(proxy)
-        lease.release()
-        told(proxy)
-        first, last = Event.objects.of(proxy).order_by("pk")
-        assert first.at <= last.at
-        assert Event.objects.since(60).count() == 2
-
     def test_the_moment_by_the_clock_that_counts_the_sleep_of_a_suspended_machine(self) -> None:
         told_by = RowEvent.__dataclass_fields__["at"].default_factory
         assert told_by is writer.monotonic is clock.monotonic

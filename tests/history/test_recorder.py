@@ -20,6 +20,19 @@ from tests.history.recorded import told
 pytestmark = pytest.mark.usefixtures("quick")
 
 
+@pytest.fixture
+def gone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Nothing can be written; the names of the threads that try."""
+    tries: list[str] = []
+
+    def fail(_: Any) -> None:
+        tries.append(threading.current_thread().name)
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(recording, "write", fail)
+    return tries
+
+
 class TestTheWayItIsWritten:
     def test_many_in_one_statement_and_not_by_those_who_acquire(
         self, proxy: Any, statements: list[Statement], monkeypatch: pytest.MonkeyPatch
@@ -54,34 +67,20 @@ class TestTheWayItIsWritten:
             assert not [one for one in statements if "INTO" in one.sql and "event" in one.sql]
 
     def test_after_a_failure_no_release_tries_it_again(
-        self, proxy: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+        self, proxy: Any, gone: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A locked history table must not delay every release."""
-        tries: list[str] = []
-
-        def gone(_: Any) -> None:
-            tries.append(threading.current_thread().name)
-            raise OperationalError("locked")
-
-        monkeypatch.setattr(recording, "write", gone)
         monkeypatch.setattr(recording, "EVERY", 0.0)
         monkeypatch.setattr(recording, "RELEASES_FIRST", 60.0)
         for _ in range(3):
             Proxy.pool.acquire().release()
-        assert tries == ["MainThread"]
+        assert gone == ["MainThread"]
         assert "1 events could not be written yet" in caplog.text or "2 events could not be" in caplog.text
 
-    def test_through_an_outage(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        failed, write = threading.Event(), recording.write
+    def test_through_an_outage(self, proxy: Any, gone: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(recording, "EVERY", 0.1)
-
-        def gone(_: Any) -> None:
-            failed.set()
-            raise OperationalError("gone")
-
-        monkeypatch.setattr(recording, "write", gone)
         Proxy.pool.acquire().release()
-        assert failed.wait(60)
+        eventually(lambda: gone)
         monkeypatch.setattr(recording, "write", write)
         eventually(lambda: recording.recorder.is_idle)
         assert told(proxy) == ["released"]
@@ -141,12 +140,8 @@ class TestTheWayItIsWritten:
         assert list(Event.objects.order_by("pk").values_list("row", flat=True)) == ["0", "1", "2"]
 
     def test_after_a_failure_the_database_is_left_alone_for_a_while(
-        self, stays: Recorder, monkeypatch: pytest.MonkeyPatch
+        self, stays: Recorder, gone: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def gone(_: Any) -> None:
-            raise OperationalError("gone")
-
-        monkeypatch.setattr(recording, "write", gone)
         monkeypatch.setattr(recording, "BATCH", 1)
         stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 1))
         again_at = stays._turn()

@@ -241,7 +241,7 @@ SCENES = {
             *(f"timer/{{t0}}/operate/{act}/" for act in ("fire", "cancel", "retry", "discard")),
             *("timernode/", "timernode/web/change/"),
         ],
-        ("rp-timers", "web: 是金丝雀节点"),
+        ("rp-topics", "web: 是金丝雀节点"),
         [
             ("timer/{t1}/operate/fire/", {}, "现已到期：定时器 orders/1。"),
             ("timer/{t0}/operate/cancel/", {}, "已取消：定时器 orders/0。"),

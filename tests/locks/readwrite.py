@@ -4,7 +4,7 @@ from typing import Any
 
 from resourcepool.locks import Hold, RWLock
 from resourcepool.models import RWLockPermit
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground, elsewhere, eventually
 
 
 def lock(**options: Any) -> RWLock:
@@ -13,10 +13,6 @@ def lock(**options: Any) -> RWLock:
 
 def permits() -> Any:
     return RWLockPermit.objects.filter(name="catalogue")
-
-
-def elsewhere(work: Any) -> Any:
-    return InBackground(work).result()
 
 
 def can_read() -> bool:

@@ -4,11 +4,7 @@ from typing import Any
 
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit, Ticket
-from tests.eventually import InBackground, eventually
-
-
-def elsewhere(work: Any) -> Any:
-    return InBackground(work).result()
+from tests.eventually import eventually
 
 
 def permit(number: int = 0, name: str = "seats") -> SemaphorePermit:

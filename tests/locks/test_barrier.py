@@ -7,13 +7,13 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction
-from resourcepool.locks import Barrier, Condition, Lock, barrier as barriers
+from resourcepool.locks import Barrier, Condition, barrier as barriers
 from resourcepool.locks.bulk_release import remove_barriers
 from resourcepool.models import Barrier as BarrierRow, ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import busy_for
 from tests.concurrency.connection_cutter import wired
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground, elsewhere, eventually
 from tests.queues.members import COMMIT
 
 NAME = "import done"
@@ -79,15 +79,6 @@ def test_nobody_waits_in_a_transaction_also_where_there_is_none(stands: bool) ->
         Barrier(NAME).wait(0)
 
 
-def test_there_is_one_at_a_time() -> None:
-    assert Barrier(NAME).create()
-    assert not Barrier(NAME).create()
-    assert Barrier("another").create()
-    assert Barrier(NAME).remove()
-    assert not Barrier(NAME).remove()
-    assert Barrier(NAME).create()
-
-
 def test_it_stands_longer_than_its_creator_lives() -> None:
     InBackground(Barrier(NAME).create).result()
     assert busy_for(BarrierRow.objects.get()) > 90 * 365 * 86_400
@@ -122,18 +113,14 @@ def test_who_gets_a_place_in_line_just_after_the_remover_looked_waits_for_its_co
 
     def notify_then(*given: Any) -> int:
         count = notify(*given)
-        started.append(InBackground(_wait_with_a_look_before))
-        eventually(lambda: in_line_elsewhere() == 1)
+        started.append(InBackground(Barrier(NAME).wait))
+        eventually(lambda: elsewhere(in_line) == 1)
         return count
 
     monkeypatch.setattr(barriers.notifications, "notify", notify_then)
     monkeypatch.setattr(Barrier, "_fence", _first_look_as_before(Barrier._fence))
     assert Barrier(NAME).remove()
     assert started[0].result() is True
-
-
-def _wait_with_a_look_before() -> bool:
-    return Barrier(NAME).wait()
 
 
 def _first_look_as_before(look: Any) -> Any:
@@ -143,10 +130,6 @@ def _first_look_as_before(look: Any) -> Any:
         return fences.pop() if fences else look(self)
 
     return fence
-
-
-def in_line_elsewhere() -> int:
-    return InBackground(in_line).result()
 
 
 def test_the_next_one_of_its_name_does_not_hold_up_who_waited_before_the_first() -> None:
@@ -177,17 +160,6 @@ def test_who_removed_it_is_told_so_also_if_the_answer_is_lost() -> None:
         assert not Barrier(NAME).remove()
 
 
-def test_a_lock_and_a_condition_of_its_name_are_something_else() -> None:
-    Barrier(NAME).create()
-    (thread,) = waiting()
-    with Lock(NAME) as held:
-        assert held.is_held
-        assert Condition(Lock(NAME)).notify_all() == 0
-    assert thread.is_alive()
-    Barrier(NAME).remove()
-    assert thread.result() is True
-
-
 def test_in_asyncio() -> None:
     async def work() -> list[bool]:
         barrier = Barrier(NAME)
@@ -206,6 +178,9 @@ def test_a_bad_name_is_refused(name: Any) -> None:
         Barrier(name)
 
 
-def test_it_is_put_up_by_one_of_several_at_the_same_time() -> None:
+def test_there_is_one_at_a_time() -> None:
     threads = [InBackground(Barrier(NAME).create) for _ in range(4)]
     assert sorted(thread.result() for thread in threads) == [False, False, False, True]
+    assert Barrier("another").create()
+    assert Barrier(NAME).remove()
+    assert Barrier(NAME).create()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from resourcepool.locks import Barrier, Condition, Lock
+from resourcepool.locks import Condition, Lock
 from resourcepool.models import Ticket
 from tests.eventually import InBackground, eventually
 from tests.spawned import Spawner
@@ -24,10 +24,6 @@ def waits_for_condition() -> bool:
     condition = Condition(Lock("orders"))
     with condition:
         return condition.wait(timeout=600)
-
-
-def waits_for_barrier() -> bool:
-    return Barrier("orders").wait(timeout=600)
 
 
 def waiting(work: Callable[[], Any]) -> list[InBackground]:
@@ -48,15 +44,6 @@ def test_threads_that_wait_for_a_condition_occupy_no_session_and_none_while_they
             lambda: Ticket.objects.filter(is_waiting=True).count() == THREADS
         )  # now in line for the lock
         eventually(lambda: sessions() <= before + BACKGROUND)
-    assert all(thread.result() for thread in threads)
-
-
-def test_threads_that_wait_at_a_barrier_occupy_no_session() -> None:
-    barrier, before = Barrier("orders"), sessions()
-    barrier.create()
-    threads = waiting(waits_for_barrier)
-    eventually(lambda: sessions() <= before + BACKGROUND)
-    barrier.remove()
     assert all(thread.result() for thread in threads)
 
 
@@ -84,22 +71,6 @@ def test_a_thread_that_used_the_database_before_it_took_the_lock_keeps_its_sessi
     before, after = thread.result()
     assert other.result()
     assert before == after
-
-
-def test_of_several_threads_that_wait_only_the_one_that_looks_has_a_session() -> None:
-    own: list[Any] = []
-
-    def work() -> bool:
-        own.append(connections["default"])
-        return waits_for_condition()
-
-    condition = Condition(Lock("orders"))
-    threads = [InBackground(work) for _ in range(3)]
-    eventually(lambda: Ticket.objects.waiting().count() == 3)
-    eventually(lambda: sum(each.connection is not None for each in own) == 1)
-    with condition:
-        condition.notify_all()
-    assert all(thread.result() for thread in threads)
 
 
 def wait_with_a_pool() -> None:

@@ -8,11 +8,11 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost, NotHeld
-from resourcepool.locks import Lock, RWLock, Semaphore
+from resourcepool.locks import Hold, Lock, RWLock, Semaphore
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import RWLockPermit, SemaphorePermit, Ticket
 from tests.app.rows import expire, steal
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground, elsewhere, eventually
 
 Make = Callable[..., Any]
 KINDS: dict[str, Make] = {
@@ -22,11 +22,8 @@ KINDS: dict[str, Make] = {
     "writer": lambda name="one", **options: RWLock(name, readers=1, **options).write(),
 }
 each = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
-each_of_one_thread = pytest.mark.parametrize("make", [KINDS[name] for name in ("lock", "reader", "writer")])
-
-
-def elsewhere(work: Callable[[], Any]) -> Any:
-    return InBackground(work).result()
+OF_ONE_THREAD = ("lock", "reader", "writer")
+each_of_one_thread = pytest.mark.parametrize("make", [KINDS[name] for name in OF_ONE_THREAD], ids=OF_ONE_THREAD)
 
 
 def row() -> Any:
@@ -111,7 +108,66 @@ def test_another_thread_cannot_release_it(make: Make) -> None:
     with make() as held:
         with pytest.raises(NotHeld, match="thread"):
             elsewhere(make().release)
+        assert not elsewhere(lambda: make().owned())
         assert held.is_held
+
+
+@each_of_one_thread
+def test_its_holder_takes_it_again_and_releases_it_as_often(make: Make) -> None:
+    with make() as outer:
+        with make() as inner:
+            assert inner is outer
+            assert make().owned()
+        assert outer.is_held
+        assert elsewhere(lambda: make().acquire(blocking=False)) is None
+    assert not make().owned()
+    assert elsewhere(lambda: make().acquire(blocking=False)) is not None
+
+
+@each_of_one_thread
+def test_a_timeout_tells_who_has_it(make: Make) -> None:
+    with make() as held, pytest.raises(AcquireTimeout, match=r"within 0\.05 s: held by") as error:
+        elsewhere(lambda: make(timeout=0.05).__enter__())
+    assert held.holder in str(error.value)
+
+
+@each
+def test_its_holder_is_told_that_it_is_lost(make: Make) -> None:
+    heard: list[Hold] = []
+    held = make(on_lost=heard.append).acquire()
+    steal(row())
+    with pytest.raises(LeaseLost):
+        held.leases[0].renew()
+    eventually(lambda: heard == [held])
+    assert held.lost.is_set()
+    assert (held.is_held, held.remaining) == (False, 0.0)
+    with pytest.raises(LeaseLost):
+        held.ensure_held()
+
+
+@each_of_one_thread
+def test_taking_it_again_after_it_was_lost_says_so_and_the_last_release_too(make: Make) -> None:
+    one = make()
+    one.acquire()
+    held = one.acquire()
+    held.leases[0]._lose("taken")
+    assert not one.owned()
+    with pytest.raises(LeaseLost):
+        one.acquire()
+    one.release()
+    with pytest.raises(LeaseLost):
+        one.release()
+    with pytest.raises(NotHeld):
+        one.release()
+
+
+@each
+def test_a_release_in_a_transaction_takes_effect_at_its_commit(make: Make) -> None:
+    held = make().acquire()
+    with transaction.atomic():
+        held.release()
+        assert not held.is_held
+    assert elsewhere(lambda: make().acquire(blocking=False)) is not None
 
 
 @each
@@ -153,12 +209,24 @@ def test_a_timeout_without_blocking_is_refused(make: Make) -> None:
 @each
 def test_a_task_holds_it(make: Make) -> None:
     async def work() -> None:
-        async with make() as held:
+        async with await make().aacquire() as held:
             assert held.is_held
             assert await asyncio.create_task(make().aacquire(blocking=False)) is None
             waits = asyncio.create_task(make().aacquire(timeout=30))
             await asyncio.sleep(0)
         assert not held.is_held
         assert await waits
+
+
+@each_of_one_thread
+def test_a_task_takes_it_again_and_no_other_task_releases_it(make: Make) -> None:
+    async def work() -> None:
+        async with make() as held:
+            async with make() as again:
+                assert again is held
+            with pytest.raises(NotHeld, match="task"):
+                await asyncio.create_task(make().arelease())
+
+    asyncio.run(work())
 
     asyncio.run(work())

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from resourcepool.exceptions import BadOption
 from resourcepool.locks import Condition, Lock, RWLock, Semaphore, registry
-from resourcepool.models import SemaphorePermit, Ticket
+from resourcepool.models import Ticket
 from tests.eventually import InBackground, eventually
 
 NAMES = (
@@ -71,11 +71,6 @@ def test_a_member_of_an_enum_is_the_name_that_it_stands_for(kind: Callable[[str]
     kind(Name.REPORT).acquire()
     assert InBackground(lambda: kind("report").acquire(blocking=False)).result() is None
     assert InBackground(lambda: kind("Name.REPORT").acquire(blocking=False) is not None).result()
-
-
-def test_the_rows_of_a_member_of_an_enum_are_those_of_its_name() -> None:
-    with Semaphore(Name.REPORT):
-        assert SemaphorePermit.objects.filter(pk="report#0", name="report").exists()
 
 
 @of_each_kind

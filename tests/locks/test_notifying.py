@@ -28,14 +28,6 @@ class TestNotifying:
         assert second.result() is True
         assert not ConditionWaiter.objects.exists()
 
-    def test_so_many_go_on_as_are_notified(self) -> None:
-        threads = waiting(4)
-        assert notify(3) == 3
-        assert [thread.result() for thread in threads[:3]] == [True] * 3
-        assert in_line() == 1
-        assert notify(3) == 1
-        assert threads[3].result() is True
-
     def test_all_who_wait_go_on_and_nobody_who_comes_later(self) -> None:
         early = waiting(3)
         with condition():
@@ -47,13 +39,6 @@ class TestNotifying:
         assert late.is_alive()
         notify()
         assert late.result() is True
-
-    def test_if_nobody_waits_nothing_is_kept_for_later(self) -> None:
-        assert notify() == 0
-        (thread,) = waiting()
-        assert not ConditionWaiter.objects.exists()
-        notify()
-        assert thread.result() is True
 
     def test_who_is_notified_goes_on_only_once_the_lock_is_free(self) -> None:
         (thread,) = waiting()

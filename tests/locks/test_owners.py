@@ -23,9 +23,10 @@ LOCKS: dict[str, Callable[[], Any]] = {
     "lock": lambda: Lock("report"),
     "reader": lambda: RWLock("report", readers=2).read(),
     "writer": lambda: RWLock("report", readers=2).write(),
+    "writer with on_lost": lambda: RWLock("report", readers=2, on_lost=id).write(),
 }
 WAITS: dict[str, Callable[[], Any]] = {
-    **{name: lambda make=make: make().aacquire() for name, make in LOCKS.items()},
+    **{name: lambda name=name: LOCKS[name]().aacquire() for name in ("lock", "reader", "writer")},
     "semaphore": lambda: Semaphore("report").aacquire(),
     "election": lambda: Election("report").acampaign(),
 }

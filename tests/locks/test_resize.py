@@ -39,15 +39,6 @@ def test_up_serves_waiters_at_once() -> None:
     assert seats.value == 3
 
 
-def test_down_takes_the_free_ones_first() -> None:
-    seats = Semaphore("seats", 3)
-    hold = held(seats)
-    assert seats.resize(1) == 0
-    assert (seats.value, seats.available(), hold.is_held) == (1, 0, True)
-    hold.release()
-    assert seats.available() == 1
-
-
 def test_down_waits_for_holders() -> None:
     seats = Semaphore("seats", 3)
     holds = [held(seats) for _ in range(3)]
@@ -78,11 +69,6 @@ def test_to_none_and_back() -> None:
     in_line()
     seats.resize(1)
     assert waits.result()
-
-
-def test_before_the_first_use() -> None:
-    assert Semaphore("seats", 2).resize(4) == 0
-    assert Semaphore("seats", 2).value == 4
 
 
 def test_what_waits_for_more_than_there_are_now_is_told() -> None:

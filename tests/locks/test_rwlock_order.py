@@ -11,10 +11,9 @@ from resourcepool.locks import RWLock
 from resourcepool.locks.rwlock_sides import RWPermits
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground, elsewhere, eventually
 from tests.locks.readwrite import (
     InBackgroundReader,
-    elsewhere,
     how_many,
     lock,
     permits,
@@ -92,17 +91,6 @@ class TestDeath:
         expire(permits().get(holder="thief"))
         assert waits.result()
 
-    def test_what_a_dead_writer_had_comes_free(self) -> None:
-        with lock().read():
-            pass
-        for row in permits():
-            steal(row)
-        waits = InBackground(lock().read().acquire)
-        eventually(Ticket.objects.waiting().exists)
-        for row in permits():
-            expire(row)
-        assert waits.result()
-
 
 class TestNumberOfPermits:
     def test_the_first_user_decides_and_others_are_told(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -116,16 +104,6 @@ class TestNumberOfPermits:
             with other.write() as held:
                 assert len(held.leases) == 3
         assert caplog.text.count("has 3 permits in the database; readers=5 is ignored") == 1
-
-    def test_rows_that_were_made_again_with_another_number_are_all_taken(self) -> None:
-        with lock().write():
-            pass
-        for number in (5, 2):
-            RWLockPermit.objects.all().delete()
-            with RWLock("catalogue", readers=number).read():
-                pass
-            with lock().write() as held:
-                assert len(held.leases) == number
 
     @pytest.mark.parametrize("number", [1, 2, 5])
     def test_and_made_again_while_a_writer_waits(self, number: int) -> None:

@@ -52,7 +52,7 @@ INSIDE = {
     "handle",
     "refuse_impossible",
     "timed_out",
-    *("revoke_rows", "checked_texts", "revoke", "revoke_holders", "resize_names", "remove_barriers"),
+    *("revoke_rows", "revoke", "revoke_holders", "resize_names", "remove_barriers"),
     *("acquire_all",),
 }
 

@@ -1,9 +1,7 @@
-"""What is refused is named, with its value and what is allowed, before anything is done."""
+"""What is refused, or late, is named, with its value and what is allowed, before anything is done."""
 
 import asyncio
-import copy
 import math
-import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,12 +10,11 @@ import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
 from resourcepool.elections import Election
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Proxy, Subscription
-
-pytestmark = pytest.mark.django_db(transaction=True)
+from tests.eventually import elsewhere
 
 
 async def coroutine() -> bool:
@@ -92,21 +89,34 @@ def test_asyncio_may_ask_the_database_in_the_predicate() -> None:
     assert asyncio.run(main()) == (False, True, 7)
 
 
+@pytest.mark.parametrize("one", [Lock("a"), Semaphore("a"), RWLock("a", readers=2).write()], ids=repr)
+def test_an_outage_at_the_last_moment_is_still_a_timeout(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise DatabaseUnavailable("away")
+
+    one.acquire()
+    for kind, asks in ((Lock, "holder"), (Semaphore, "_count"), (RWLock, "holders")):
+        monkeypatch.setattr(kind, asks, away)
+    assert elsewhere(lambda: one.acquire(timeout=0.05)) is None
+
+
+def test_a_timeout_of_a_writer_tells_three_who_read_and_that_there_are_others() -> None:
+    lock = RWLock("catalogue", readers=5, timeout=0.05)
+    for _ in range(4):
+        elsewhere(lock.read().acquire)
+    with pytest.raises(AcquireTimeout, match=r"within 0\.05 s: held by [^,]+, [^,]+, [^,]+ and others$"):
+        lock.write().__enter__()
+
+
 def test_each_thing_shows_its_name() -> None:
     channel = Channel("config")
-    shown = (channel, channel.subscribe(), channel.subscribe("indexer"))
+    shown = (Barrier("done"), channel, channel.subscribe(), channel.subscribe("indexer"))
     assert [repr(one) for one in shown] == [
+        "<Barrier 'done'>",
         "<Channel 'config'>",
         "<Subscriber of 'config'>",
         "<Subscriber of 'config' as 'indexer'>",
     ]
-
-
-def test_what_is_held_is_not_sent_elsewhere_nor_copied() -> None:
-    for hold in (Lock("a").acquire(), Semaphore("a").acquire(), RWLock("a").read().acquire()):
-        for send in (pickle.dumps, copy.copy):
-            with pytest.raises(TypeError, match=r"<\w*Hold 'a' .* cannot be pickled or copied"):
-                send(hold)
 
 
 def test_a_call_without_await_in_a_task_is_refused_before_anything_changes() -> None:

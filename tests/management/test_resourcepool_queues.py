@@ -85,7 +85,7 @@ class TestPlan:
 class TestChanges:
     def test_give_queues_a_parameter_and_labels(self, orders: QueueGroup) -> None:
         said = queues("change", "orders", "0..1", "--parameter", "p", "--label", "zone=eu").out
-        assert said == "Changed 2 queues.\n"
+        assert said == "Changed queues: 2.\n"
         found = Queue.objects.order_by("pk").values_list("parameter", "labels")
         assert list(found[:3]) == [("p", {"zone": "eu"}), ("p", {"zone": "eu"}), ("", {})]
         queues("change", "orders", "0", "--no-label")
@@ -108,17 +108,15 @@ class TestChanges:
 
     def test_queues_with_a_parameter_and_labels_whether_the_queue_group_is_new_or_not(self) -> None:
         about = ["--parameter", "p", "--label", "zone=eu", "--label", "disk=ssd"]
-        assert queues("add", "mails", "1", "--new", *about).out == "Added 1 queue.\n"
-        assert queues("add", "mails", "2..3", *about).out == "Added 2 queues.\n"
+        assert queues("add", "mails", "1", "--new", *about).out == "Added queues: 1.\n"
+        assert queues("add", "mails", "2..3", *about).out == "Added queues: 2.\n"
         for queue in Queue.objects.all():
             assert (queue.parameter, queue.labels) == ("p", {"zone": "eu", "disk": "ssd"})
 
     def test_a_drain_that_leaves_queues_where_they_are_says_so(self, orders: QueueGroup) -> None:
         a = server(orders)
         planned(orders)
-        stay = (
-            f"8 queues stay on draining servers, for example queue 0 on A #{a.pk}: no other server is running."
-        )
+        stay = f"queues that stay on draining servers: 8, for example queue 0 on A #{a.pk}: no other server is running."
         assert queues("drain", "orders", "A").out.startswith(f"1 is draining: A #{a.pk}.\n{stay}")
         told = queues("drain", "orders", "A", "--json").json
         assert told["changed"] == 0  # it was draining before

@@ -49,7 +49,7 @@ def test_a_pool_without_a_table_says_what_to_type_and_hides_nothing_of_the_other
 
 def test_what_is_wrong_is_said_in_words() -> None:
     assert (
-        "Alarms:\n  [sweep_stale] The sweep has never run; run `manage.py resourcepool_sweep`."
+        "Alarms:\n  [sweep_stale] The sweep has never finished; run `manage.py resourcepool_sweep`"
         in run("status", "proxy").out
     )
 

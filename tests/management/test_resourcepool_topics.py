@@ -47,4 +47,4 @@ def test_resourcepool_status_tells_of_late_timers_and_dead_letters(topic: Topic)
     Timer.objects.filter(name="a").update(busy_before=timezone.now() - datetime.timedelta(hours=2))
     shown = run("status").out
     assert f"timers: {TOPIC}: no live node handles it" in shown
-    assert f"timers: {TOPIC}: 1 failed for good" in shown
+    assert f"timers: {TOPIC}: failed for good, waiting for an operator: 1." in shown

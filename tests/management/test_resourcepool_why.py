@@ -98,7 +98,7 @@ class TestAHolder:
         assert "Waiting for resourcepool.proxy for 2 min: number 2 in line, priority 0" in said
         assert "wants:        1 x country=US" in said
         assert "matching:     1 leased" in said
-        assert "The only matching resource is not free" in said
+        assert "Matching resources: 0 free, 1 leased" in said
         assert "first   1 x country=US  5 min" in said
         (waits,) = run("why", "me", "--json").json["waits"]
         assert (waits["ahead"], waits["wants"], waits["matching"]["leased"]) == (1, {"country": "US"}, 1)

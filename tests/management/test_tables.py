@@ -2,26 +2,30 @@
 
 import io
 import random
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
 
 from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
-from resourcepool.management.layout import Column, columns, console, counts, render_text, table
+from resourcepool.management.layout import FittedTable, console, render_text
 from resourcepool.management.queues_report import MOVES, QUEUE_GROUPS, SERVERS
 from resourcepool.status.registry import named_systems
+from resourcepool.status.system import Figure, Unit, count, text
 from resourcepool.status.work.pages import FIGURES
 from tests.management.test_base import Terminal
 
 
-def shown(*rows: tuple[object, object], out: Any = None, **how: Any) -> list[str]:
+def shown(
+    *rows: tuple[object, object], out: Any = None, unit: Unit = Unit.TEXT, widest: int | None = None
+) -> list[str]:
     """The lines of a table of two columns."""
-    columns = [Column("id", lambda row: row[0], **how), Column("name", lambda row: row[1])]
-    return render_text(console(out or io.StringIO()), [table(rows, columns)]).split("\n")
+    figures = [Figure(unit, "id", lambda row: row[0], widest=widest), NAMED[1]]
+    return render_text(console(out or io.StringIO()), [FittedTable(rows, figures)]).split("\n")
 
 
 def test_columns_stand_below_each_other_and_numbers_end_flush() -> None:
-    assert shown((1, "a"), (1_000, "bcdef"), is_number=True) == ["  id  name", "   1  a", "1000  bcdef"]
+    assert shown((1, "a"), (1_000, "bcdef"), unit=Unit.NUMBER) == ["  id  name", "   1  a", "1000  bcdef"]
 
 
 def test_wide_characters_take_two_places() -> None:
@@ -42,7 +46,7 @@ def test_a_pipe_gets_whole_cells_and_a_terminal_all_of_them_in_its_width(
     monkeypatch.setenv("FORCE_COLOR", "1")
     long = "".join(chr(ord("a") + number % 26) for number in range(500))
     assert shown((1, long))[1] == f"1   {long}"
-    lines = render_text(console(Terminal(), no_color=True), [table([(1, long)], NAMED)]).split("\n")
+    lines = render_text(console(Terminal(), no_color=True), [FittedTable([(1, long)], NAMED)]).split("\n")
     assert max(map(len, lines)) == 40
     assert "".join(line[3:] for line in lines[1:]).replace(" ", "").removeprefix("1") == long
 
@@ -51,11 +55,11 @@ def test_a_terminal_shows_colours_unless_it_is_told_not_to(monkeypatch: pytest.M
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b" in shown((1, 2), out=Terminal())[0]
-    assert "\x1b" not in render_text(console(Terminal(), no_color=True), [table([(1, 2)], NAMED)])
-    assert "\x1b" in render_text(console(io.StringIO(), force_color=True), [table([(1, 2)], NAMED)])
+    assert "\x1b" not in render_text(console(Terminal(), no_color=True), [FittedTable([(1, 2)], NAMED)])
+    assert "\x1b" in render_text(console(io.StringIO(), force_color=True), [FittedTable([(1, 2)], NAMED)])
 
 
-NAMED = [Column("id", lambda row: row[0]), Column("name", lambda row: row[1])]
+NAMED = [text("id", lambda row: row[0]), text("name", lambda row: row[1])]
 
 
 class Stream(NamedTuple):
@@ -66,10 +70,10 @@ class Stream(NamedTuple):
 
 
 STREAM = (
-    Column("stream", lambda one: one.name),
-    Column("leading process", lambda one: one.leader),
-    counts("done/min", lambda one: one.done),
-    counts("dead-letter", lambda one: one.left),
+    text("stream", "name"),
+    text("leading process", "leader"),
+    count("done/min", "done"),
+    count("dead-letter", "left"),
 )
 
 
@@ -78,7 +82,7 @@ def on_terminal(
 ) -> list[str]:
     """The lines of a table on a terminal of this width."""
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = render_text(console(Terminal(), no_color=True), [table(rows, columns)]).split("\n")
+    lines = render_text(console(Terminal(), no_color=True), [FittedTable(rows, columns)]).split("\n")
     assert max(map(len, lines)) <= width
     return lines
 
@@ -126,11 +130,15 @@ def test_where_a_table_does_not_fit_each_row_is_a_block(monkeypatch: pytest.Monk
     ]
 
 
+NUMBERS = (Unit.COUNT, Unit.NUMBER)
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize(
-    "columns",
+    "figures",
     [
-        *map(columns, [*FIGURES.values(), *(system.figures for system in named_systems().values())]),
+        *FIGURES.values(),
+        *(system.figures for system in named_systems().values()),
         QUEUE_GROUPS,
         SERVERS,
         MOVES,
@@ -138,23 +146,26 @@ def test_where_a_table_does_not_fit_each_row_is_a_block(monkeypatch: pytest.Monk
     ],
 )
 def test_no_command_breaks_a_number_or_a_word_of_a_heading(
-    monkeypatch: pytest.MonkeyPatch, columns: Any, width: int
+    monkeypatch: pytest.MonkeyPatch, figures: Any, width: int
 ) -> None:
     numbers = random.Random(width)
-    heads = [str(one.heading) for one in columns]
+    columns = [one for one in figures if one.label]
+    heads = [str(one.label) for one in columns]
     for longest in (3, 15, 80):
         numbers_of = [f"{numbers.randrange(10**9):,}" for _ in columns]
         cells = [
-            number if one.is_number else "x" * numbers.randint(1, longest)
+            number if one.unit in NUMBERS else "x" * numbers.randint(1, longest)
             for one, number in zip(columns, numbers_of, strict=True)
         ]
+        units = [Unit.NUMBER if one.unit in NUMBERS else Unit.TEXT for one in columns]
         same = [
-            one._replace(value_of=lambda _, cell=cell: cell) for one, cell in zip(columns, cells, strict=True)
+            replace(one, unit=unit, value=lambda _, cell=cell: cell)
+            for one, unit, cell in zip(columns, units, cells, strict=True)
         ]
         words = (
             " ".join(on_terminal(monkeypatch, width, [None], same)).replace(":", "").replace(";", "").split()
         )
         for one, cell, heading in zip(columns, cells, heads, strict=True):
-            assert not one.is_number or cell in words
+            assert one.unit not in NUMBERS or cell in words
             for word in heading.replace("/", "/ ").replace("-", "- ").split():
                 assert any(word in found for found in words), (heading, words)

@@ -75,17 +75,11 @@ BAD = [
     *(
         (text, "ambiguous: which part is the host?")
         for text in (
-            "alice:31337:198.51.100.7:8080",
-            "alice:31337:proxy.example:8080",
-            "alice:31337:squid:8080",
-            "alice:31337:[2001:db8::1]:8080",
-            "198.51.100.7:8080:10.0.0.1:1234",
-            "proxy.example:8080:joe.smith:1234",
-            "198.51.100.7:8080@alice:31337",
-            "proxy.example:8080@alice:31337",
-            "[2001:db8::1]:8080@alice:31337",
-            "198.51.100.7:8080@alice.example:31337",
-            "http://198.51.100.7:8080@alice:31337",
+            *("alice:31337:198.51.100.7:8080", "alice:31337:proxy.example:8080", "alice:31337:squid:8080"),
+            *("alice:31337:[2001:db8::1]:8080", "198.51.100.7:8080:10.0.0.1:1234"),
+            *("proxy.example:8080:joe.smith:1234", "198.51.100.7:8080@alice:31337"),
+            *("proxy.example:8080@alice:31337", "[2001:db8::1]:8080@alice:31337"),
+            *("198.51.100.7:8080@alice.example:31337", "http://198.51.100.7:8080@alice:31337"),
             "socks5://proxy.example:8080@alice:31337/",
         )
     ),
@@ -133,18 +127,9 @@ def test_no_line_brings_the_parser_down(text: str) -> None:
 SECRET = "Zq7Zq7"
 SHAPES = st.sampled_from(
     [
-        "http://joe:{}@h.example:80",
-        "http://joe:{}@h.example:80000",
-        "http://joe:{}@bad host:80",
-        "http://joe:{}@h.example",
-        "joe:{}@h.example:80",
-        "joe:{}@h.example",
-        "h.example:80:joe:{}",
-        "h.example:x:joe:{}",
-        "joe:{}:h.example:80",
-        "joe:{}",
-        "http://joe:{}",
-        "h.example,80,joe,{}",
+        *("http://joe:{}@h.example:80", "http://joe:{}@h.example:80000", "http://joe:{}@bad host:80"),
+        *("http://joe:{}@h.example", "joe:{}@h.example:80", "joe:{}@h.example", "h.example:80:joe:{}"),
+        *("h.example:x:joe:{}", "joe:{}:h.example:80", "joe:{}", "http://joe:{}", "h.example,80,joe,{}"),
     ]
 )
 

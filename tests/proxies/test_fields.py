@@ -175,14 +175,8 @@ def test_a_bad_line_does_not_show_its_values() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "http://x y",
-        "http://10.0.0.1",
-        "http://a.example",
-        "joe:secret@a.example",
-        "a.example:8080",
-        "cafe:8080",
-        "proxy.1",
-        "fe80::1%eth0",
+        *("http://x y", "http://10.0.0.1", "http://a.example", "joe:secret@a.example", "a.example:8080"),
+        *("cafe:8080", "proxy.1", "fe80::1%eth0"),
     ],
 )
 def test_what_is_unlike_any_ip_address_is_not_said_to_be_a_wrong_one(text: str) -> None:

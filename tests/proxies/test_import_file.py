@@ -33,11 +33,7 @@ class TestCsv:
         (row,) = found.rows.values()
         assert next(iter(found.rows)) == ("socks5", "a.example", 1080, "joe")
         assert [row.values[name] for name in ("password", "country", "tags", "weight", "notes")] == [
-            "secret",
-            "US",
-            "eu fast",
-            7,
-            "mine",
+            *("secret", "US", "eu fast", 7, "mine"),
         ]
         assert found.details == ["password", "country", "tags", "weight", "notes"]
 
@@ -46,11 +42,7 @@ class TestCsv:
         (row,) = found.rows.values()
         assert next(iter(found.rows)) == ("http", "a.example", 80, "")
         assert [row.values[name] for name in ("password", "country", "tags", "weight", "notes")] == [
-            "",
-            "",
-            "",
-            1,
-            "",
+            *("", "", "", 1, ""),
         ]
         assert found.details == []
 

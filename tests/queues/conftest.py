@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.db.transactions import row_locked
 from resourcepool.models import QueueGroup
-from resourcepool.queues import QueueServer
+from resourcepool.queues import QueueServer, reassignment
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.concurrency.connection_cutter import Interference, Wire, wired
 from tests.eventually import closing
@@ -42,3 +43,18 @@ def interference(transactional_db: None) -> Iterator[Interference]:
     interference = Interference()
     with connection.execute_wrapper(interference):
         yield interference
+
+
+@pytest.fixture
+def others_plan(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let the next plans of this process find the queue group's row locked, this number of times."""
+    reassign, times = reassignment.reassign, [0]
+
+    def plan_in_turn(*arguments: Any, **more: Any) -> reassignment.Outcome:
+        times[0] -= 1
+        if times[0] >= 0:
+            raise row_locked("default")
+        return reassign(*arguments, **more)
+
+    monkeypatch.setattr(reassignment, "reassign", plan_in_turn)
+    return lambda count: times.__setitem__(0, count)

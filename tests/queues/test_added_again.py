@@ -1,5 +1,7 @@
 """A queue that is removed and added again."""
 
+from collections.abc import Callable
+
 import pytest
 from django.db import connection
 
@@ -18,41 +20,32 @@ from tests.queues.members import (
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
-def test_goes_on_with_higher_fences_than_it_ever_had() -> None:
-    """A system that compares fences would otherwise refuse the new server and accept a late old one."""
-    create_queue_group(2)
-    for name in "ABC":
-        server = foreign_server(name)
-        highest = queue("1").fence
-        expire(server)
-        replan(if_due=True)
-    assert queue("1").fence > highest > 0
-    highest = queue("1").fence
+def remove_by_operator() -> None:
     administration.remove_queues(NAME, ["1"])
     administration.add_queues(NAME, ["1"])
-    foreign_server("D")
-    assert queue("1").fence > highest
 
 
-def test_goes_on_with_higher_fences_when_its_queue_group_was_removed_and_made_again() -> None:
+def delete_its_queue_group() -> None:
+    read_queue_group().queues.all().delete()
+    read_queue_group().delete()
+    create_queue_group(1)
+
+
+def delete_its_row() -> None:
+    queue("1").delete()
+    administration.add_queues(NAME, ["1"])
+
+
+@pytest.mark.parametrize("add_again", [remove_by_operator, delete_its_queue_group, delete_its_row])
+def test_goes_on_with_higher_fences_than_it_ever_had(add_again: Callable[[], None]) -> None:
+    """A system that compares fences would otherwise refuse the new server and accept a late old one."""
     create_queue_group(1)
     for name in "ABC":
         expire(foreign_server(name))
         replan(if_due=True)
     highest = queue("1").fence
     assert highest > 0
-    read_queue_group().queues.all().delete()
-    read_queue_group().delete()
-    create_queue_group(1)
-    assert queue("1").fence > highest
-
-
-def test_goes_on_with_higher_fences_when_its_row_was_deleted_past_the_operator() -> None:
-    create_queue_group(2)
-    foreign_server("A")
-    highest = queue("1").fence
-    queue("1").delete()
-    administration.add_queues(NAME, ["1"])
+    add_again()
     assert queue("1").fence > highest
 
 

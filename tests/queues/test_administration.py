@@ -135,12 +135,6 @@ class TestQueues:
         replan(if_due=True)
         assert Queue.objects.count() == 1
 
-    def test_of_a_dead_server_are_removed_at_once(self) -> None:
-        create_queue_group(2)
-        expire(foreign_server("A"))
-        administration.remove_queues(NAME, ["1"])
-        assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
-
     def test_that_are_unknown_are_named(self) -> None:
         create_queue_group(1)
         with pytest.raises(BadOption, match=r"'8', '9'.*has no such queues"):

@@ -168,13 +168,6 @@ def test_no_queue_is_relied_on_by_two_and_in_the_end_all_are_shared(seed: int, p
         Queue.objects.values_list("pk", flat=True)
     )
     assert read_queue_group().heartbeat_every == SETTINGS["heartbeat_every"]
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_the_fence_of_a_queue_never_comes_back_down(seed: int, process_clock: Clock) -> None:
-    world = World(seed, process_clock)
-    for _ in range(STEPS // 2):
-        world.step()
     fences = defaultdict(list)
     for pk, what, fence in Move.objects.order_by("pk").values_list("queue_pk", "what", "fence"):
         fences[pk, what in ("assigned", "handed_over", "taken_over", "unassigned")].append(fence)

@@ -1,5 +1,6 @@
 """A server hands over requested queues, and all queues when it leaves."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -143,6 +144,8 @@ class TestHandingOver:
         assert wire.cuts == 1
         assert seen == [("A>B", True), ("B", False)]
         assert mine.lost.is_set()
+        assert len(moves("handed_over")) == 1
+        assert queue("1").fence == mine.fence + 1
 
 
 class TestLeaving:
@@ -158,52 +161,15 @@ class TestLeaving:
         assert all(each.lost.is_set() for each in mine.values())
         assert not a.lease.is_held
 
-    def test_by_the_last_leaves_the_queues_to_nobody(self) -> None:
-        create_queue_group(2)
-        join("A").leave()
-        assert owners() == "- -"
-        assert Server.objects.count() == 0
-
     def test_waits_for_others_that_plan_because_no_other_may_be_left_to_remove_its_row(
-        self, monkeypatch: pytest.MonkeyPatch
+        self, others_plan: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         create_queue_group(2)
         a = join("A")
-        reassign, tries = reassignment.reassign, iter([True, True, False])
-
-        def plan_in_turn(*arguments: Any, **more: Any) -> reassignment.Outcome:
-            if next(tries):
-                raise row_locked("default")
-            return reassign(*arguments, **more)
-
-        monkeypatch.setattr(reassignment, "reassign", plan_in_turn)
+        others_plan(2)
         a.leave()
         assert owners() == "- -"
         assert Server.objects.count() == 0
-
-    def test_does_not_wait_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        create_queue_group(2)
-        a = join("A")
-
-        def plan_never(*_: Any, **__: Any) -> None:
-            raise row_locked("default")
-
-        monkeypatch.setattr(reassignment, "reassign", plan_never)
-        monkeypatch.setattr(membership_module, "LEAVE_TIMEOUT", 0.05)
-        with pytest.raises(RowLocked):
-            a.leave()
-
-    @has_a_server
-    def test_of_which_the_answer_was_lost_is_done_once(self, wire: Wire) -> None:
-        create_queue_group(2)
-        a = join("A")
-        foreign_server("B")
-        fences = [queue("1").fence, queue("2").fence]
-        wire.cut_after(COMMIT)
-        a.leave()
-        assert wire.cuts == 1
-        assert owners() == "B B"
-        assert [queue("1").fence, queue("2").fence] == [fence + 1 for fence in fences]
 
 
 def test_what_a_servers_labels_forbid_is_given_up_after_the_work_in_hand_also_when_nobody_may_have_it() -> None:

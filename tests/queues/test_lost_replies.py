@@ -2,15 +2,14 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import QueueServer, administration
-from tests.app.models import Team
-from tests.concurrency.connection_cutter import Wire, wired
+from tests.concurrency.connection_cutter import Wire
 from tests.queues.members import (
     COMMIT,
     NAME,
@@ -28,13 +27,6 @@ from tests.queues.members import (
 )
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
-
-
-@pytest.fixture
-def wire(transactional_db: None) -> Iterator[Wire]:
-    with wired() as (wire, _):
-        Team.objects.count()  # connects
-        yield wire
 
 
 def test_a_server_registers_once(wire: Wire) -> None:
@@ -70,23 +62,6 @@ def test_a_plan_moves_every_queue_once(wire: Wire) -> None:
     assert len(moves("assigned")) == 4 + 2  # A had handed over two
     b.turn()
     assert len(handles(b)) == 4
-
-
-def test_a_hand_over_happens_once_and_the_giver_knows(wire: Wire) -> None:
-    create_queue_group(2)
-    a = join("A")
-    a.turn()
-    given, before = a.held, {one.queue_id: one.fence for one in a.held}
-    b = join("B")
-    assert sorted(owners().split()) == ["A", "A>B"]
-    wire.cut_after(COMMIT)
-    a.turn()
-    b.turn()
-    assert wire.cuts == 1
-    assert sorted(owners().split()) == ["A", "B"]
-    assert len(moves("handed_over")) == 1
-    assert sorted(one.is_held for one in given) == [False, True]
-    assert [queue(name).fence - before[name] for name in handles(b)] == [1]
 
 
 def test_a_server_leaves_once(wire: Wire) -> None:

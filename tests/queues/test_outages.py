@@ -12,17 +12,14 @@ from resourcepool.queues import administration
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.serving.membership import Membership
 from tests.committed import Clock, Statement
-from tests.eventually import eventually
 from tests.queues.members import (
     NAME,
     TTL,
     create_queue_group,
     end_postponement,
     expire,
-    foreign_server,
     handles,
     join,
-    leave,
     lock,
     moves,
     owners,
@@ -230,41 +227,6 @@ def test_a_queue_whose_row_is_locked_follows(other: BaseDatabaseWrapper) -> None
     again.turn()
     assert sorted(handles(again)) == ["1", "2"]
     assert Server.objects.count() == 1
-
-
-def test_one_whose_queues_others_have_by_now_gets_its_share_like_a_newcomer() -> None:
-    create_queue_group(4)
-    a, b = join("A"), join("B")
-    settled([a, b])
-    away(a)
-    replan(if_due=True)
-    assert owners() == "B B B B"
-    settled([b, rejoin(a)])
-    assert Counter(owners().split()) == {"A": 2, "B": 2}
-
-
-def test_its_old_handles_are_good_for_nothing() -> None:
-    create_queue_group(1)
-    a = join("A")
-    a.turn()
-    old = handles(a)["1"]
-    away(a)
-    eventually(lambda: not old.is_held)
-    new = rejoin(a)
-    new.turn()
-    assert not old.is_held
-    assert handles(new)["1"].fence == old.fence + 1
-
-
-def test_it_is_inherited_by_the_next_run_alone() -> None:
-    """A server with the same name is another server: the old one may still work."""
-    create_queue_group(2)
-    first = join("A")
-    first.turn()
-    twin = foreign_server("A")
-    assert {row.cur_server_id for row in Queue.objects.all()} == {first.lease.pk}
-    leave(twin)
-    assert [handle.is_held for handle in first.held] == [True, True]
 
 
 def fences_of_all() -> dict[str, int]:

@@ -6,7 +6,7 @@ from resourcepool.queues import administration
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import queues_named
-from tests.queues.members import NAME, create_queue_group, foreign_server, moves, owners, replan
+from tests.queues.members import NAME, create_queue_group, foreign_server, moves, owners
 
 FOUR = ["1", "2", "3", "4"]
 FULL = "pinned to A, which has no room; every server that may have it has as many queues as its limit allows"
@@ -31,12 +31,3 @@ def test_what_nobody_has_room_for_says_so_and_names_the_pin_wherever_one_looks()
     (nobody,) = [queue for queue in queues_named(queue_group(NAME), FOUR) if queue.owner_pk is None]
     assert nobody.why_unowned == FULL
     assert queue_group(NAME).unowned_why == FULL
-
-
-def test_it_comes_back_as_soon_as_there_is_room() -> None:
-    foreign_server("B")
-    administration.remove_queues(
-        NAME, [next(q.queue_id for q in queues_named(queue_group(NAME), FOUR) if "A" in q.owner)]
-    )
-    replan()
-    assert owners().split().count("B>A") == 1

@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.exceptions import ClaimInTransaction
-from resourcepool.models import Move, Queue, QueueGroup, Server
+from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import reassignment
 from tests.aliases import alias
 from tests.app.rows import columns
@@ -96,13 +96,6 @@ class TestPlanning:
         with pytest.raises(IntegrityError):
             replan()
         assert ([columns(row) for row in Queue.objects.order_by("pk")], Move.objects.count()) == before
-
-    def test_of_a_queue_group_that_is_gone_says_so(self) -> None:
-        create_queue_group(0)
-        pk = read_queue_group().pk
-        read_queue_group().delete()
-        with pytest.raises(QueueGroup.DoesNotExist):
-            reassignment.reassign("default", pk, "A")
 
     def test_and_joining_by_many_at_once_leaves_every_queue_with_one(self) -> None:
         create_queue_group(12)

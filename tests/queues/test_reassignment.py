@@ -12,7 +12,6 @@ from tests.queues.members import (
     expire,
     foreign_server,
     join,
-    leave,
     moves,
     owners,
     queue,
@@ -38,21 +37,6 @@ class TestTheDocument:
         assert owners() == "A A>B A>C A>D A"
         a.turn()
         assert owners() == "A B C D A"
-
-    def test_a_server_that_has_asked_gets_nothing_until_its_owner_releases(self) -> None:
-        create_queue_group(2)
-        foreign_server("A")
-        before = [columns(queue(each))["fence"] for each in ("1", "2")]
-        foreign_server("B")
-        assert owners() == "A A>B"
-        assert [columns(queue(each))["fence"] for each in ("1", "2")] == before
-
-    def test_with_more_servers_than_queues_some_have_none(self) -> None:
-        create_queue_group(1)
-        servers = [foreign_server(name) for name in "ABC"]
-        assert owners() == "A"
-        leave(servers[0])
-        assert owners() in {"B", "C"}
 
 
 class TestADeath:
@@ -104,19 +88,6 @@ class TestTakingOver:
         assert queue("1").fence == before + 1
         assert columns(queue("1"))["requested_at"] is None
         assert moves()[-1] == f"taken_over 1 A #{a.pk}>{moved_to()}: A #{a.pk} did not finish its work in time"
-
-    def test_does_not_happen_before(self) -> None:
-        requested_by_b()
-        requested_ago("1", 25)
-        replan(if_due=True)
-        assert owners() == "A>B"
-
-    def test_does_not_happen_before_an_owner_with_a_longer_interval_would_have_stopped(self) -> None:
-        requested_by_b()
-        Server.objects.filter(name="A").update(ttl=60)
-        requested_ago("1", 40)
-        replan(if_due=True)
-        assert owners() == "A>B"
 
     def test_is_not_put_off_by_being_asked_for_somebody_else(self) -> None:
         _, b = requested_by_b()

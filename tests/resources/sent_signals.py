@@ -1,10 +1,22 @@
-"""Records events during a test."""
+"""Records events during a test, and makes the changes that send them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from resourcepool.signals import SIGNALS, RowEvent
+
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "drain": lambda rows: rows.drain("new cable", duration=60),
+    "reserve": lambda rows: rows.reserve("alice", "tests"),
+    "retire": lambda rows: rows.retire(),
+    "quarantine": lambda rows: rows.quarantine("smells", 60),
+    "return_to_service": lambda rows: rows.return_to_service(),
+    "return_due": lambda rows: rows.return_due(),
+    "revoke": lambda rows: rows.revoke("stuck"),
+    "delete": lambda rows: rows.delete(),
+}
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
+from resourcepool.exceptions import AcquireTimeout, LeaseLost, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire
@@ -59,11 +59,6 @@ def test_aacquire_and_the_handles_twins(run: Run) -> None:
     assert columns(proxy)["fence"] == 2
 
 
-def test_aacquire_without_waiting_returns_none(run: Run) -> None:
-    assert run(Proxy.pool.aacquire(wait=False)) is None
-    assert run(Proxy.pool.aacquire_many(2, wait=False)) is None
-
-
 def test_aacquire_gives_up_after_its_timeout(run: Run, process_clock: Clock) -> None:
     hold(new(Proxy))
 
@@ -84,11 +79,6 @@ def test_aacquire_many_is_all_or_nothing(run: Run) -> None:
     leases = run(Proxy.pool.aacquire_many(3, timeout=1))
     assert len({lease.pk for lease in leases}) == 3
     assert run(Proxy.pool.aacquire_many(1, wait=False)) is None
-
-
-def test_options_are_checked(run: Run) -> None:
-    with pytest.raises(BadOption, match="ttl=0"):
-        run(Proxy.pool.aacquire(ttl=0))
 
 
 def test_alease_holds_for_a_block(run: Run) -> None:
@@ -112,18 +102,6 @@ def test_alease_says_at_its_end_that_it_was_lost(run: Run) -> None:
 
     with pytest.raises(LeaseLost):
         run(use())
-
-
-def test_a_handle_may_be_the_block_itself(run: Run) -> None:
-    proxy = new(Proxy)
-
-    async def use() -> None:
-        async with await Proxy.pool.aacquire(timeout=1):
-            raise LookupError
-
-    with pytest.raises(LookupError):
-        run(use())
-    assert busy_for(proxy) <= 0
 
 
 def test_aquarantine_and_afix(run: Run) -> None:
@@ -183,18 +161,6 @@ class TestCancellation:
         eventually(lambda: not Ticket.objects.exists())
         held.release()
         assert Proxy.pool.acquire(wait=False) is not None
-
-    def test_by_a_timeout_of_asyncio_does_the_same(self, run: Run) -> None:
-        held = hold(new(Proxy))
-
-        async def give_up() -> None:
-            async with asyncio.timeout(0.1):
-                await Proxy.pool.aacquire(timeout=20)
-
-        with pytest.raises(TimeoutError):
-            run(give_up())
-        eventually(lambda: not Ticket.objects.exists())
-        held.release()
 
     def test_gives_back_what_came_in_that_moment(self, run: Run) -> None:
         """The waiter was served, and its task is cancelled before it notices."""

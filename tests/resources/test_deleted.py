@@ -10,7 +10,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.waiting.poll import poller_on
-from tests.app.rows import new, several, steal
+from tests.app.rows import new, several
 from tests.eventually import closing
 from tests.resources.busy_thread import soon
 from tests.resources.recording_resource import Changes
@@ -38,16 +38,6 @@ class TestItsLease:
         lease.release()
         delete(row)
         with pytest.raises(LeaseReleased):
-            lease.resource  # noqa: B018
-
-    def test_that_was_lost_before_says_so(self) -> None:
-        row = new(Proxy)
-        lease: Any = Proxy.pool.acquire()
-        steal(row)
-        with pytest.raises(LeaseLost):
-            lease.renew()
-        delete(row)
-        with pytest.raises(LeaseLost):
             lease.resource  # noqa: B018
 
     def test_goes_on_with_what_was_read_before(self) -> None:

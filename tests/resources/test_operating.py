@@ -1,6 +1,5 @@
 """Operations on resources: revoke, reserve, quarantine; and their events."""
 
-import datetime
 import itertools
 import threading
 from typing import Any
@@ -8,17 +7,16 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.db import transactions
-from resourcepool.db.dialect import DbLater, DbNow
-from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
+from resourcepool.db.dialect import DbNow
+from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy
 from resourcepool.resources import queryset
-from resourcepool.resources.state import State, Status, state_of
+from resourcepool.resources.state import State, state_of
 from resourcepool.signals import EventKind, RowEvent
-from tests.app.rows import busy_for, change, columns, expire, granted, new, steal
+from tests.app.rows import busy_for, columns, expire, granted, new, steal
 from tests.committed import Clock
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground
 from tests.resources.sent_signals import events
 
 __all__ = ["events"]
@@ -54,15 +52,6 @@ class TestFree:
         assert told.wait(60), "though its lease would end by itself later"
         with pytest.raises(LeaseLost):
             lease.ensure_held()
-
-    def test_the_late_holder_changes_nothing_for_the_next_one(self, proxy: Any) -> None:
-        late: Any = Proxy.pool.acquire()
-        Proxy.objects.revoke("stuck")
-        following: Any = Proxy.pool.acquire(holder="next")
-        with pytest.raises(LeaseLost):
-            late.release()
-        assert columns(proxy)["holder"] == "next"
-        following.release()
 
     def test_of_what_nobody_holds_does_nothing(self, proxy: Any) -> None:
         expired = new(Proxy, holder="dead", fence=3)
@@ -112,59 +101,7 @@ class TestFree:
         assert columns(proxy)["holder"] != ""
 
 
-class TestReserve:
-    def test_a_free_one_is_handed_out_no_more(self, proxy: Any) -> None:
-        assert Proxy.objects.reserve("alice", "debugging") == 1
-        assert Proxy.pool.acquire(wait=False) is None
-        assert state(proxy) == State.RESERVED
-        assert columns(proxy)["reason"] == "alice: debugging"
-
-    def test_a_held_one_is_theirs_as_soon_as_its_lease_ends(self, proxy: Any) -> None:
-        lease: Any = Proxy.pool.acquire()
-        Proxy.objects.reserve("alice", "debugging")
-        assert state(proxy) == State.DRAINING
-        lease.ensure_held()
-        lease.release()
-        assert state(proxy) == State.RESERVED
-        assert Proxy.pool.acquire(wait=False) is None
-
-    def test_until_a_moment_ends_by_itself(self, proxy: Any) -> None:
-        Proxy.objects.reserve("alice", "debugging", duration=datetime.timedelta(hours=1))
-        change(proxy, until=DbLater(-1))
-        assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
-
-    def test_ends_when_returned_to_service(self, proxy: Any) -> None:
-        Proxy.objects.reserve("alice", "debugging")
-        assert Proxy.objects.return_to_service() == 1
-        assert state(proxy) == State.FREE
-
-
 class TestQuarantine:
-    def test_puts_a_free_one_away_for_so_long(self, proxy: Any) -> None:
-        assert Proxy.objects.quarantine("banned", 600) == 1
-        assert state(proxy) == State.QUARANTINED
-        assert 590 < busy_for(proxy) <= 600
-        assert Proxy.pool.acquire(wait=False) is None
-
-    def test_of_a_held_one_begins_when_its_lease_ends(self, proxy: Any) -> None:
-        lease: Any = Proxy.pool.acquire()
-        assert Proxy.objects.quarantine("banned", 600) == 1
-        lease.ensure_held()
-        lease.release()
-        assert Proxy.pool.acquire(wait=False) is None
-        change(proxy, until=DbLater(-1))
-        assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
-
-    def test_of_a_held_one_is_one_after_its_lease_and_keeps_its_end(self, proxy: Any) -> None:
-        lease: Any = Proxy.pool.acquire(cooldown=50)
-        Proxy.objects.quarantine("banned", 600)
-        until = columns(proxy)["until"]
-        assert state(proxy) == State.DRAINING
-        lease.release()
-        assert state(proxy) == State.QUARANTINED
-        assert list(Proxy.objects.quarantined()) == [proxy]
-        assert (columns(proxy)["status"], columns(proxy)["until"]) == (Status.QUARANTINED, until)
-
     def test_of_a_held_one_whose_holder_finds_it_bad_too_keeps_its_end(self, proxy: Any) -> None:
         lease: Any = Proxy.pool.acquire()
         Proxy.objects.quarantine("banned", 6_000)
@@ -221,60 +158,3 @@ class TestQuarantine:
         Proxy.objects.drain("sold")
         assert Proxy.objects.quarantine("banned", 600) == 0
         assert columns(proxy)["reason"] == "sold"
-
-
-CHANGES: dict[str, Any] = {
-    "drain": lambda rows: rows.drain("sold"),
-    "reserve": lambda rows: rows.reserve("bob", "tests"),
-    "quarantine": lambda rows: rows.quarantine("banned", 60),
-    "return_to_service": lambda rows: rows.return_to_service(),
-    "revoke": lambda rows: rows.revoke("stuck"),
-}
-
-
-@pytest.mark.only("mysql", "postgresql")
-class TestWhileItsHolderIsInALongTransaction:
-    """The row is locked; on SQLite, the whole database."""
-
-    @pytest.fixture
-    def locked(self, proxy: Any, monkeypatch: pytest.MonkeyPatch, other: Any) -> Any:
-        """A row changed by a transaction that ends with the test."""
-        monkeypatch.setattr(transactions, "SHORT_LOCK_WAIT", 1)
-        granted(proxy)
-        change(proxy, status=Status.QUARANTINED, until=DbLater(-1))
-        other.set_autocommit(False)
-        lock(other, proxy)
-        yield proxy
-        other.rollback()
-
-    @pytest.mark.parametrize("name", CHANGES)
-    def test_nobody_waits_for_its_end(self, locked: Any, events: list[RowEvent], name: str) -> None:
-        usual = lock_wait()
-        before = columns(locked)
-        with pytest.raises(DatabaseUnavailable, match="locked by another transaction"):
-            CHANGES[name](Proxy.objects.all())
-        assert columns(locked) == before
-        assert events == []
-        assert lock_wait() == usual, "for the statements of others"
-
-    def test_what_is_due_is_returned_when_it_is_not_locked_any_more(self, locked: Any, other: Any) -> None:
-        due = {"in_service": False, "status": Status.OUT_OF_SERVICE, "until": "2000-01-01T00:00:00Z"}
-        now, later = new(Proxy, **due), new(Proxy, **due)
-        lock(other, later)
-        assert Proxy.objects.return_due() == 1
-        assert columns(now)["in_service"]
-        other.rollback()
-        assert Proxy.objects.return_due() == 1
-
-
-def lock(on: Any, row: Any) -> None:
-    with on.cursor() as cursor:
-        cursor.execute("UPDATE resourcepool_proxy SET notes = 'x' WHERE id = %s", [row.pk])
-
-
-def lock_wait() -> Any:
-    """Return how long this session waits for a locked row."""
-    asked = {"mysql": "SELECT @@SESSION.innodb_lock_wait_timeout", "postgresql": "SHOW lock_timeout"}
-    with connection.cursor() as cursor:
-        cursor.execute(asked[connection.vendor])
-        return cursor.fetchone()

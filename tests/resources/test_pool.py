@@ -41,16 +41,6 @@ class TestAcquire:
         lease.release()
         assert Proxy.pool.acquire().holder.rpartition("/")[2] != number
 
-    def test_writes_the_holder_it_is_told(self) -> None:
-        new(Proxy)
-        assert row_of(Proxy.pool.acquire(holder="crawler 7"))["holder"] == "crawler 7"
-
-    def test_never_hands_out_the_same_resource_twice(self) -> None:
-        several(Proxy, 5)
-        pks = [Proxy.pool.acquire(wait=False).pk for _ in range(5)]
-        assert len(set(pks)) == 5
-        assert Proxy.pool.acquire(wait=False) is None
-
     def test_without_waiting_returns_none_when_nothing_is_free(self) -> None:
         assert Proxy.pool.acquire(wait=False) is None
         hold(new(Proxy))
@@ -104,13 +94,6 @@ class TestAcquire:
             lease.renew()
         assert busy_for(device) <= 0
 
-    def test_takes_what_a_dead_holder_left_behind(self) -> None:
-        proxy = new(Proxy)
-        granted(proxy, "dead")
-        assert Proxy.pool.acquire(wait=False) is None
-        expire(proxy)
-        assert Proxy.pool.acquire(wait=False).fence == 2
-
 
 class TestDefaults:
     def test_of_the_model_come_before_those_of_all(self, settings: Any) -> None:
@@ -162,12 +145,6 @@ class TestLeaseBlock:
             assert Proxy.pool.acquire(wait=False) is None
         assert busy_for(proxy) <= 0
 
-    def test_releases_it_when_the_block_fails(self) -> None:
-        proxy = new(Proxy)
-        with pytest.raises(LookupError), Proxy.pool.lease():
-            raise LookupError
-        assert busy_for(proxy) <= 0
-
     def test_says_at_its_end_that_it_was_lost(self) -> None:
         proxy = new(Proxy)
         with pytest.raises(LeaseLost), Proxy.pool.lease():
@@ -180,26 +157,11 @@ class TestLeaseBlock:
 
 
 class TestCoolDown:
-    def test_per_call_lets_the_resource_rest_after_the_release(self, process_clock: Clock) -> None:
-        proxy = new(Proxy)
-        Proxy.pool.acquire(cooldown=20).release()
-        assert Proxy.pool.acquire(wait=False) is None
-        expire(proxy)
-        assert Proxy.pool.acquire(wait=False) is not None
-
     def test_per_pool(self, settings: Any) -> None:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "COOLDOWN": 15}
         proxy = new(Proxy)
         Proxy.pool.acquire().release()
         assert lasts(proxy, 15)
-
-    def test_does_not_follow_a_loss(self) -> None:
-        proxy = new(Proxy)
-        lease = Proxy.pool.acquire(cooldown=500)
-        steal(proxy)
-        with pytest.raises(LeaseLost):
-            lease.release()
-        assert busy_for(proxy) <= 60
 
 
 class TestMany:

@@ -5,8 +5,7 @@ import pytest
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from tests.app.rows import busy_for, columns, expire, lasts, new
-from tests.committed import Clock
+from tests.app.rows import busy_for, columns, lasts, new
 
 
 class TestAdopt:
@@ -41,14 +40,6 @@ class TestAdopt:
         Proxy.pool.adopt(proxy.pk, Proxy.pool.acquire().hand_over("successor", ttl=600), ttl=20)
         assert busy_for(proxy) <= 20
 
-    def test_takes_what_another_handle_holds_away_from_it(self, process_clock: Clock) -> None:
-        proxy = new(Proxy)
-        before = Proxy.pool.acquire()
-        keeper.remove(before)  # as if it were another process's
-        Proxy.pool.adopt(proxy.pk, before.fence)
-        with pytest.raises(LeaseLost):
-            before.renew()
-
     def test_of_what_this_process_holds_itself_is_refused(self) -> None:
         proxy = new(Proxy)
         lease = Proxy.pool.acquire()
@@ -57,21 +48,3 @@ class TestAdopt:
             Proxy.pool.adopt(proxy.pk, lease.fence)
         assert columns(proxy) == before
         lease.renew()
-
-    @pytest.mark.parametrize("fence", [1, 3])
-    def test_refuses_any_other_fence(self, fence: int) -> None:
-        proxy = new(Proxy)
-        Proxy.pool.acquire().hand_over("successor")
-        before = columns(proxy)
-        with pytest.raises(
-            LeaseLost, match=f"resourcepool.Proxy {proxy.pk} is no longer held under fence {fence}"
-        ):
-            Proxy.pool.adopt(proxy.pk, fence)
-        assert columns(proxy) == before
-
-    def test_comes_too_late_after_the_ttl(self) -> None:
-        proxy = new(Proxy)
-        fence = Proxy.pool.acquire().hand_over("successor")
-        expire(proxy)
-        with pytest.raises(LeaseLost):
-            Proxy.pool.adopt(proxy.pk, fence)

@@ -105,13 +105,6 @@ class TestQuarantine:
         with pytest.raises(LeaseReleased, match=r"was quarantined \(banned\) before"):
             lease.renew()
 
-    def test_ends_by_itself(self) -> None:
-        proxy = new(Proxy)
-        Proxy.pool.acquire().quarantine("banned")
-        expire(proxy)
-        assert Proxy.pool.acquire(wait=False).pk == proxy.pk
-        assert not Proxy.objects.quarantined().exists()
-
     def test_lasts_twice_as_long_each_time_in_a_row(self) -> None:
         proxy = new(Proxy)
         for least in (300, 600, 1_200):
@@ -203,19 +196,6 @@ class TestFix:
             with pytest.raises(AcquireTimeout):
                 lease.fix("banned, too", timeout=0.02)
         assert first % 0.02 in caplog.text
-
-    def test_in_a_with_block_releases_the_last_one(self) -> None:
-        rows = several(Proxy, 3)
-        with Proxy.pool.lease() as lease:
-            lease.fix("banned")
-            lease.fix("banned, too")
-        assert Proxy.objects.available().count() == 1
-        assert sorted(columns(row)["strikes"] for row in rows) == [0, 1, 1]
-
-    def test_without_another_one_in_a_with_block_ends_it_with_that_error(self) -> None:
-        new(Proxy)
-        with pytest.raises(AcquireTimeout), Proxy.pool.lease() as lease:
-            lease.fix("banned", timeout=0)
 
     def test_of_a_lost_lease_is_a_loss_and_takes_nothing(self) -> None:
         proxy, free = several(Proxy, 2)

@@ -1,7 +1,5 @@
 """``Resource``: close, terminate and fix."""
 
-import threading
-import time
 from typing import Any
 
 import pytest
@@ -72,15 +70,6 @@ class TestClose:
         kept.close()
         assert columns(row) == before
 
-    def test_is_not_undone_by_the_thread(self, keep: Any) -> None:
-        row = new(Proxy)
-        kept = keep()
-        kept.start()
-        kept.close()
-        time.sleep(0.3)  # several turns of the thread
-        assert columns(row)["holder"] == ""
-        assert kept.is_alive()
-
 
 class TestTerminate:
     def test_frees_it_and_ends_the_thread(self, keep: Any) -> None:
@@ -113,28 +102,6 @@ class TestTerminate:
         eventually(lambda: not in_line())
         assert columns(row)["holder"] == "thief"
 
-    def test_keeps_nothing_that_came_at_the_same_moment(self, keep: Any) -> None:
-        checking, go_on = threading.Event(), threading.Event()
-
-        def is_valid(self: Any) -> bool:
-            if self.ident is None or threading.current_thread() is not self:
-                return True
-            checking.set()
-            return go_on.wait(60)
-
-        several(Proxy, 2)
-        kept = keep(kind(is_valid=is_valid))
-        kept.start()
-        stolen = kept.o
-        steal(stolen)
-        assert checking.wait(60)
-        kept.terminate()
-        go_on.set()
-        kept.join(60)
-        assert not kept.is_alive()
-        assert list(Proxy.objects.held()) == [stolen]
-        eventually(lambda: keeper.leases() == [])  # its ticket goes a moment later
-
 
 class TestFix:
     def test_of_a_valid_one_does_nothing(self, keep: Any) -> None:
@@ -160,24 +127,18 @@ class TestFix:
         assert quarantined() == [bad.host]
         kept.ensure_held()
 
-    def test_of_a_lost_one_takes_another_and_leaves_the_successor_alone(self, keep: Any) -> None:
-        several(Proxy, 2)
-        kept = keep()
-        lost = kept.o
-        steal(lost)
-        with pytest.raises(LeaseLost):
-            kept.keep_occupation()
-        before = columns(lost)
-        kept.fix()
-        assert kept.o.pk != lost.pk
-        assert columns(lost) == before
-
-    def test_of_one_that_turns_out_to_be_lost_and_invalid_leaves_the_successor_alone(self, keep: Any) -> None:
+    @pytest.mark.parametrize("is_noticed", [True, False])
+    def test_of_a_lost_one_takes_another_and_leaves_the_successor_alone(
+        self, keep: Any, is_noticed: bool
+    ) -> None:
         several(Proxy, 2)
         kept = keep()
         lost = kept.o
         RecordingResource.bad = {lost.host}
-        steal(lost)  # not noticed yet
+        steal(lost)
+        if is_noticed:
+            with pytest.raises(LeaseLost):
+                kept.keep_occupation()
         before = columns(lost)
         kept.fix()
         assert kept.o.pk != lost.pk

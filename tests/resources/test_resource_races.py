@@ -92,29 +92,6 @@ def test_many_fixes_while_the_thread_runs_leave_exactly_one_held(start: Any) -> 
     assert sum(columns(row)["status"] == "quarantined" for row in rows) == 4
 
 
-@pytest.mark.parametrize("end", ["close", "terminate"])
-def test_what_is_found_while_it_ends_is_given_back(start: Any, end: str) -> None:
-    """It ends while the replacement is being checked."""
-    first = new(Proxy)
-    checking, go_on = threading.Event(), threading.Event()
-
-    class Slow(Crawler):
-        def is_valid(self) -> bool:
-            if self.o.pk != first.pk:
-                checking.set()
-                go_on.wait(10)
-            return True
-
-    crawler = start(Slow)
-    steal(first)
-    second = new(Proxy)
-    assert checking.wait(60)
-    getattr(crawler, end)()
-    go_on.set()
-    eventually(lambda: columns(second)["holder"] == "" and busy_for(second) <= 0)
-    assert crawler.lease is None
-
-
 class Watched(Patient):
     """Its check of the row ``slow`` lasts until ``go_on`` is set, and then reads all attributes."""
 

@@ -12,7 +12,7 @@ from resourcepool.resources.state import Status
 from resourcepool.signals import SIGNALS, EventKind, RowEvent
 from tests.app.models import Device
 from tests.app.rows import change, columns, expire, granted, new
-from tests.resources.sent_signals import events
+from tests.resources.sent_signals import CHANGES, events
 
 __all__ = ["events"]
 
@@ -96,18 +96,6 @@ class TestWhatIsToldIsWhatWasDone:
 
 
 # Signals only notify: with or without receivers, rows change in the same way.
-
-
-CHANGES: dict[str, Callable[[Any], object]] = {
-    "drain": lambda rows: rows.drain("new cable", duration=60),
-    "reserve": lambda rows: rows.reserve("alice", "tests"),
-    "retire": lambda rows: rows.retire(),
-    "quarantine": lambda rows: rows.quarantine("smells", 60),
-    "return_to_service": lambda rows: rows.return_to_service(),
-    "return_due": lambda rows: rows.return_due(),
-    "free": lambda rows: rows.revoke("stuck"),
-    "delete": lambda rows: rows.delete(),
-}
 
 
 def rows() -> list[Any]:

@@ -9,7 +9,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
 from tests.app.models import Device
-from tests.app.rows import busy_for, change, columns, expire, lasts, new, several
+from tests.app.rows import busy_for, change, columns, expire, lasts, new
 from tests.eventually import InBackground, eventually
 
 
@@ -23,43 +23,55 @@ def state(row: Any) -> State:
     return state_of(found, found.now)
 
 
-class TestTakeOut:
-    def test_hands_it_out_no_more(self, proxy: Any) -> None:
-        assert Proxy.objects.drain("broken") == 1
-        assert Proxy.pool.acquire(wait=False) is None
-        assert state(proxy) == State.OUT
-        assert columns(proxy)["reason"] == "broken"
+TAKEN_OUT: dict[str, tuple[Any, State, str]] = {
+    "drain": (lambda rows, **more: rows.drain("broken", **more), State.OUT, "broken"),
+    "reserve": (lambda rows, **more: rows.reserve("ann", "tests", **more), State.RESERVED, "ann: tests"),
+    "retire": (lambda rows: rows.retire("sold"), State.RETIRED, "sold"),
+    "quarantine": (lambda rows, duration=600: rows.quarantine("banned", duration), State.QUARANTINED, "banned"),
+}
 
-    def test_of_a_held_one_drains_it(self, proxy: Any) -> None:
-        lease = Proxy.pool.acquire()
-        Proxy.objects.drain("broken")
+
+class TestTakingOut:
+    @pytest.mark.parametrize("name", TAKEN_OUT)
+    def test_hands_it_out_no_more_until_it_is_returned(self, proxy: Any, name: str) -> None:
+        act, after, reason = TAKEN_OUT[name]
+        assert act(Proxy.objects) == 1
+        assert Proxy.pool.acquire(wait=False) is None
+        assert (state(proxy), columns(proxy)["reason"]) == (after, reason)
+        assert Proxy.objects.return_due() == 0
+        assert Proxy.objects.return_to_service() == 1
+        assert (state(proxy), columns(proxy)["reason"]) == (State.FREE, "")
+        assert Proxy.pool.acquire(wait=False) is not None
+
+    @pytest.mark.parametrize("name", TAKEN_OUT)
+    def test_of_a_held_one_lets_its_lease_end_first(self, proxy: Any, name: str) -> None:
+        act, after, _reason = TAKEN_OUT[name]
+        lease = Proxy.pool.acquire(cooldown=50)
+        assert act(Proxy.objects) == 1
         assert state(proxy) == State.DRAINING
         assert set(Proxy.objects.draining()) == {proxy}
+        until = columns(proxy)["until"]
         lease.renew()
         lease.ensure_held()
         lease.release()
-        assert state(proxy) == State.OUT
+        assert (state(proxy), columns(proxy)["until"]) == (after, until)
+        assert set(Proxy.objects.quarantined()) == ({proxy} if name == "quarantine" else set())
         assert not Proxy.objects.draining().exists()
         assert Proxy.pool.acquire(wait=False) is None
 
-    def test_for_a_while_comes_back_by_itself_to_those_who_wait(self, proxy: Any) -> None:
-        Proxy.objects.drain("maintenance", duration=600)
+    @pytest.mark.parametrize("waits", [True, False])
+    @pytest.mark.parametrize("name", ["drain", "reserve", "quarantine"])
+    def test_for_a_while_comes_back_by_itself(self, proxy: Any, name: str, waits: bool) -> None:
+        lease = Proxy.pool.acquire()
+        TAKEN_OUT[name][0](Proxy.objects, duration=600)
+        lease.release()
         assert Proxy.pool.acquire(wait=False) is None
-        waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
+        waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10)) if waits else None
         change(proxy, until=DbLater(-0.001))
-        assert waiter.result().pk == proxy.pk
-        after = columns(proxy)
-        assert (after["in_service"], after["status"], after["reason"]) == (True, Status.IN_SERVICE, "")
-
-    def test_for_a_while_comes_back_by_itself_to_those_who_do_not_wait(self, proxy: Any) -> None:
-        Proxy.objects.drain("maintenance", duration=600)
-        change(proxy, until=DbLater(-0.001))
-        assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
-
-    def test_without_an_end_stays_out(self, proxy: Any) -> None:
-        Proxy.objects.drain("broken")
-        assert Proxy.objects.return_due() == 0
-        assert state(proxy) == State.OUT
+        got = waiter.result() if waiter else eventually(lambda: Proxy.pool.acquire(wait=False))
+        assert got.pk == proxy.pk
+        row = columns(proxy)
+        assert (row["in_service"], row["status"], row["reason"]) == (True, Status.IN_SERVICE, "")
 
     @pytest.mark.parametrize(
         ("reason", "duration"), [("x" * 201, None), ("", None), ("broken", -1), ("broken", "1 h")]
@@ -81,13 +93,6 @@ class TestReturn:
         change(proxy, in_service=False)
         assert Proxy.objects.return_to_service() == 1
         assert state(proxy) == State.FREE
-
-    def test_hands_it_out_again(self, proxy: Any) -> None:
-        Proxy.objects.drain("broken")
-        assert Proxy.objects.return_to_service() == 1
-        assert state(proxy) == State.FREE
-        assert columns(proxy)["reason"] == ""
-        assert Proxy.pool.acquire(wait=False) is not None
 
     def test_ends_a_quarantine_and_forgets_the_strikes(self, proxy: Any) -> None:
         Proxy.pool.acquire().quarantine("banned")
@@ -184,18 +189,6 @@ class TestASavedCopy:
         assert columns(proxy)["in_service"]
 
 
-class TestRetire:
-    def test_hands_it_out_no_more_and_keeps_the_row(self, proxy: Any) -> None:
-        lease = Proxy.pool.acquire()
-        assert Proxy.objects.retire("sold") == 1
-        lease.renew()
-        assert state(proxy) == State.DRAINING
-        lease.release()
-        assert state(proxy) == State.RETIRED
-        assert columns(proxy)["reason"] == "sold"
-        assert Proxy.objects.return_due() == 0
-
-
 class TestState:
     def test_of_a_lease_a_cool_down_and_a_free_one(self, proxy: Any) -> None:
         assert state(proxy) == State.FREE
@@ -235,13 +228,6 @@ class TestDelete:
         assert Proxy.pool.acquire(wait=False) is None
         proxy.delete()
         assert not Proxy.objects.exists()
-
-    def test_of_many_spares_the_held_ones(self) -> None:
-        several(Device, 5)
-        lease = Device.pool.acquire()
-        assert Device.objects.all().delete() == (4, {"testapp.Device": 4})
-        assert list(Device.objects.values_list("pk", flat=True)) == [lease.pk]
-        lease.renew()
 
     def test_of_one_whose_lease_has_expired_deletes_it(self, proxy: Any) -> None:
         Proxy.pool.acquire()

@@ -25,12 +25,8 @@ def parameters(method: Any) -> dict[str, inspect.Parameter]:
 def test_help_names_every_option_with_its_type_and_default() -> None:
     text = pydoc.render_doc(Proxy.pool.acquire, renderer=pydoc.plaintext)
     for part in (
-        "wait: bool = True",
-        "timeout: float | datetime.timedelta | None = None",
-        "priority: int = 0",
-        "Literal['spread', 'sticky', 'random']",
-        "allow_in_transaction: bool = False",
-        "**fields: ",
+        *("wait: bool = True", "timeout: float | datetime.timedelta | None = None", "priority: int = 0"),
+        *("Literal['spread', 'sticky', 'random']", "allow_in_transaction: bool = False", "**fields: "),
         "AcquireTimeout: no matching resource came free in time.",
     ):
         assert part in text
@@ -102,13 +98,7 @@ def test_a_hold_offers_what_is_for_users_and_nothing_else() -> None:
         with lock as hold:
             offered = {name for name in dir(hold) if not name.startswith("_")}
         assert offered - {
-            "key",
-            "release",
-            "arelease",
-            "is_of_block",
-            "is_writing",
-            "is_upgraded",
-            "writes",
+            *("key", "release", "arelease", "is_of_block", "is_writing", "is_upgraded", "writes"),
         } == {
             *("name", "fence", "holder", "count", "leases"),
             *("is_held", "remaining", "lost", "ensure_held", "guard"),

@@ -57,12 +57,6 @@ class TestSticky:
         Proxy.objects.filter(pk=first.pk).drain("broken")
         assert Proxy.pool.acquire(strategy="sticky", wait=False).pk != first.pk
 
-    def test_takes_another_one_after_a_quarantine(self) -> None:
-        several(Proxy, 2)
-        first = Proxy.pool.acquire(strategy="sticky")
-        first.quarantine("banned")
-        assert Proxy.pool.acquire(strategy="sticky", wait=False).pk != first.pk
-
     def test_remembers_for_each_thread(self) -> None:
         several(Proxy, 20)
         all_have_one = threading.Barrier(4)

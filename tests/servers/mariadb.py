@@ -14,21 +14,39 @@ CREATE DATABASE IF NOT EXISTS resourcepool;
 """
 
 
-class MariaDB(Server):
-    """A MariaDB server; ``timezone`` is the zone of its sessions, e.g. "+05:00".
+class MySQLProtocol(Server):
+    """A server with the protocol of MySQL; ``timezone`` is the zone of its sessions, e.g. "+05:00"."""
+
+    driver = "MySQLdb"
+    stop_signal = signal.SIGTERM
+    kill_signal = signal.SIGKILL
+
+    def __init__(self, *, timezone: str = "+00:00", **options: Any) -> None:
+        self.timezone = timezone
+        super().__init__(**options)
+
+    def connect(self) -> Any:
+        import MySQLdb
+
+        address: dict[str, Any] = {"host": "127.0.0.1", "port": self.port}
+        return MySQLdb.connect(**address, user="resourcepool", password=self.password, connect_timeout=2)
+
+    @property
+    def url(self) -> str:
+        return f"mysql://resourcepool:{self.password}@127.0.0.1:{self.port}/resourcepool"
+
+
+class MariaDB(MySQLProtocol):
+    """A MariaDB server.
 
     It flushes at every commit (its default), as a server that keeps leases has to. Measured, that costs 0.14 ms a
     commit; too little to test on something else than what is recommended.
     """
 
     name = "MariaDB"
-    driver = "MySQLdb"
     users = ("mysql", "nobody")
-    stop_signal = signal.SIGTERM
-    kill_signal = signal.SIGKILL
 
-    def __init__(self, *, timezone: str = "+00:00", **options: Any) -> None:
-        self.timezone = timezone
+    def __init__(self, **options: Any) -> None:
         self.own_options: list[str] = []
         self.find_programs()
         super().__init__(**options)
@@ -73,13 +91,3 @@ class MariaDB(Server):
             f"--max-connections={self.max_connections}",
             *self.options,
         ]
-
-    def connect(self) -> Any:
-        import MySQLdb
-
-        address: dict[str, Any] = {"host": "127.0.0.1", "port": self.port}
-        return MySQLdb.connect(**address, user="resourcepool", password=self.password, connect_timeout=2)
-
-    @property
-    def url(self) -> str:
-        return f"mysql://resourcepool:{self.password}@127.0.0.1:{self.port}/resourcepool"

@@ -1,28 +1,23 @@
 """A private server of Oracle's MySQL."""
 
 import os
-import signal
 from typing import Any
 
 from tests.servers.fetched import own_loader, tree
-from tests.servers.mariadb import USERS
-from tests.servers.server import Server
+from tests.servers.mariadb import USERS, MySQLProtocol
 
 
-class MySQL(Server):
-    """A MySQL server; ``timezone`` is the zone of its sessions, e.g. "+05:00".
+class MySQL(MySQLProtocol):
+    """A MySQL server.
 
     As MariaDB it flushes at every commit, and it writes a binary log: both are its defaults.
     """
 
     name = "MySQL"
-    driver = "MySQLdb"
     users = ("root",)  # who else may read the folder that it was fetched into
-    stop_signal = signal.SIGTERM
-    kill_signal = signal.SIGKILL
 
-    def __init__(self, *, timezone: str = "+00:00", **options: Any) -> None:
-        self.timezone, self.root = timezone, tree("mysql")
+    def __init__(self, **options: Any) -> None:
+        self.root = tree("mysql")
         self.loader = own_loader(self.root, "usr/lib/mysql", "usr/lib/mysql/private")
         super().__init__(**options)
 
@@ -60,13 +55,3 @@ class MySQL(Server):
             f"--datadir={self.data}",
             f"--tmpdir={self.folder}",
         ]
-
-    def connect(self) -> Any:
-        import MySQLdb
-
-        address: dict[str, Any] = {"host": "127.0.0.1", "port": self.port}
-        return MySQLdb.connect(**address, user="resourcepool", password=self.password, connect_timeout=2)
-
-    @property
-    def url(self) -> str:
-        return f"mysql://resourcepool:{self.password}@127.0.0.1:{self.port}/resourcepool"

@@ -9,10 +9,6 @@ import sys
 
 import pytest
 
-from tests.guards import Mutation
-from tests.simulation.mutate import source
-from tests.simulation.prove import all_guards
-
 pytestmark = [pytest.mark.only("sqlite")]
 
 SEEDS = 30
@@ -59,9 +55,3 @@ def test_a_missing_guard_is_detected_and_the_command_repeats_it() -> None:
     again = simulation(f"--seed={violation[1]}", f"--without={guard}")
     assert again.returncode == 1
     assert violation[2] in again.stdout
-
-
-@pytest.mark.parametrize("guard", all_guards(), ids=lambda guard: guard.name)
-def test_every_listed_guard_exists(guard: Mutation) -> None:
-    """Guards are listed by name and text, which must follow changes of the code."""
-    assert source(guard).count(guard.guard) == 1

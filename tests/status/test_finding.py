@@ -52,7 +52,7 @@ def test_a_holder_a_process_and_a_host_find_what_they_hold(text: str) -> None:
     hold(proxy, holder="crawler3/4711/main/1")
     (one,) = found(text)
     assert one.title.startswith("Holder crawler3")
-    assert one.sentences == ["It holds 1 resource."]
+    assert one.sentences == ["Resources that it holds: 1."]
     assert one.related[0][:2] == (Proxy, proxy.pk)
 
 
@@ -62,7 +62,7 @@ def test_a_waiter_reads_its_place_and_why_it_waits() -> None:
     ticket(Proxy, holder="second", asked_at=DbLater(-8))
     one = only("second")
     assert "number 2 in line." in one.sentences[0]
-    assert "The only matching resource is not free" in one.sentences[0]
+    assert "Matching resources: 0 free" in one.sentences[0]
 
 
 def test_a_lock_finds_its_holder_and_its_waiters() -> None:
@@ -71,7 +71,7 @@ def test_a_lock_finds_its_holder_and_its_waiters() -> None:
     one = only("orders")
     assert one.title == "Lock orders"
     assert one.sentences[0].startswith("Held by web-1/4711/worker-1; expires in ")
-    assert one.sentences[2].startswith("Waiters: 1 waiter, for ")
+    assert one.sentences[2].startswith("Waiters: 1, the first for ")
     assert (one.model, one.key) == (LockRow, "orders")
 
 

@@ -25,10 +25,10 @@ def case(*, count: int = 1, ahead: int = 0, soon: float | None = None, **there: 
         (case(out=2, retired=1, draining=1), "No matching resource is in service (matching: 4)."),
         (case(count=5, free=2, leased=1), "It wants 5 at once; matching resources in service: 3."),
         (case(free=2, ahead=3), "Free matching resources: 2; waiters ahead of it: 3."),
-        (case(free=1), "1 matching resource is free: it is served at once"),
+        (case(free=1), "Free matching resources: 1; it is served at once"),
         (
             case(leased=1, soon=30.0),
-            "The only matching resource is not free (1 leased, 0 cooling down or quarantined).",
+            "Matching resources: 0 free, 1 leased, 0 cooling down or quarantined.",
         ),
         (case(leased=2, quarantined=1), "0 free, 2 leased, 1 cooling down or quarantined."),
         (case(leased=2, soon=30.0), "The next is free in 30 s unless its lease is renewed."),

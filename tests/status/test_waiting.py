@@ -110,7 +110,7 @@ def test_served_and_dead_waiters_are_left_out() -> None:
 def test_a_ticket_explains_itself() -> None:
     hold(new(Proxy))
     ticket(Proxy)
-    assert explain(ticket(Proxy)).startswith("Number 2 in line. The only matching resource is not free")
+    assert explain(ticket(Proxy)).startswith("Number 2 in line. Matching resources: 0 free")
     lock("orders", A)
     assert explain(waits("lock", "orders", B)).startswith("Number 1 in line. Held by web-1/4711/worker-1;")
     assert explain(ticket(Proxy, seconds=-1)) == ""

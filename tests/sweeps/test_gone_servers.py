@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.sweeps.pruning import SERVER_GONE_AFTER, remove_gone_servers
 from resourcepool.sweeps.sweep import prune
@@ -59,14 +58,3 @@ def test_a_server_with_a_locked_queue_is_left_for_the_next_run(orders: QueueGrou
     assert owners(orders) == ["", "", "A", ""]
     QueueGroup.objects.update(rests_until=None)
     assert remove_gone_servers() == 1
-
-
-def test_a_job_ends_when_it_has_lost_its_lease(orders: QueueGroup) -> None:
-    class Lost:
-        def ensure_held(self) -> None:
-            raise LeaseLost("a test took it")
-
-    lost: Any = Lost()
-    with pytest.raises(LeaseLost):
-        remove_gone_servers(lost)
-    assert Server.objects.exists()

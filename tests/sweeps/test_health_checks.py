@@ -13,7 +13,7 @@ from resourcepool.models import Proxy
 from resourcepool.status.internals import jobs
 from resourcepool.sweeps.schedule import desired_entries
 from resourcepool.sweeps.sweep import check_health, check_pool
-from tests.app.rows import change, columns, new, several
+from tests.app.rows import change, columns, several
 from tests.health_checks.scripted_checker import BAD, ScriptedChecker
 
 LABEL = "resourcepool.Proxy"
@@ -63,13 +63,6 @@ def test_celery_beat_starts_it() -> None:
 def test_an_unknown_pool_is_an_error_with_its_name() -> None:
     with pytest.raises(BadOption, match="till"):
         check_health("shop.till")
-
-
-def test_new_resources_are_checked_by_the_next_run() -> None:
-    assert check_health(LABEL) == "0 ok, 0 bad, 0 unknown"
-    row = new(Proxy)
-    check_health(LABEL)
-    assert columns(row)["verdict"] == "ok"
 
 
 def test_a_pool_without_settings_is_refused_without_a_failed_job(settings: Any) -> None:

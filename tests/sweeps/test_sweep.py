@@ -9,13 +9,13 @@ from django.db.models import F
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.history.recorder import recorder
+from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Job, Move, Proxy, Sample
 from resourcepool.resources.state import Status
 from resourcepool.signals import EventKind
 from resourcepool.sweeps import sweep as sweeping
-from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.sweep import prune, refresh_statistics, report_overtaken, sweep, take_samples
-from tests.app.rows import change, columns, expire, granted, hold, new, steal
+from tests.app.rows import change, columns, expire, granted, new
 from tests.committed import Statement
 
 
@@ -273,12 +273,13 @@ class TestPruning:
         removals = [one.sql for one in statements if one.sql.startswith("DELETE") and "event" in one.sql]
         assert [sql.count("%s") for sql in removals] == [2, 2, 1]
 
-    def test_stops_when_the_job_is_lost(self, old: None) -> None:
-        job = new(Job)
-        lease = hold(job)
-        steal(job)
+    def test_stops_when_the_job_is_lost(self, old: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        def lose() -> int:
+            (lease,) = keeper.leases()
+            lease._lose("stolen")
+            return 0
+
+        monkeypatch.setattr(sweeping, "prune_history", lose)
+        monkeypatch.setattr(sweeping, "prune_finished", lambda: pytest.fail("the job is lost"))
         with pytest.raises(LeaseLost):
-            lease.renew()
-        with pytest.raises(LeaseLost):
-            prune_history(lease)
-        assert Event.objects.count() == 5
+            prune()

@@ -7,16 +7,15 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.exceptions import LeaseLost
 from resourcepool.locks import Hold, Lock, Semaphore
 from resourcepool.locks.base import UNUSED_AFTER
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Barrier, ConditionWaiter, Job, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit, Ticket
 from resourcepool.sweeps import pruning
 from resourcepool.sweeps.pruning import remove_unused_names
 from resourcepool.sweeps.sweep import prune
 from resourcepool.waiting.models import line_name
-from tests.app.rows import change, hold, new
+from tests.app.rows import change, new
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 from tests.locks.conftest import _nothing_held_from_before  # noqa: F401 (a fixture)
@@ -78,14 +77,6 @@ class TestOfAnyKind:
         there = model.objects.count()
         assert remove_unused_names() == there // 2
         assert names(model) == {f"used {number}" for number in range(7)}
-
-    def test_stops_when_the_term_is_lost(self, model: Any) -> None:
-        rows_of(model)
-        term = hold(new(Job))
-        term._lose("stolen")
-        with pytest.raises(LeaseLost):
-            remove_unused_names(term)
-        assert "seats" in names(model)
 
     @pytest.mark.skipif(connection.vendor == "sqlite", reason="it has no locks of rows")
     def test_keeps_locked_rows(self, model: Any, other: BaseDatabaseWrapper) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from project.celery import app
+from resourcepool.models import Stream
 from tests.committed import *  # noqa: F403 (fixtures)
+from tests.concurrency.connection_cutter import Wire, wired
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +20,14 @@ def _on_committed_rows(transactional_db: None) -> None:
 def _forgotten_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resourcepool.taskqueue.handlers.task_registry.known", {})
     monkeypatch.setattr("resourcepool.taskqueue.timers.handlers.timer_registry.known", {})
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    """The connection to the database server, whose replies can be lost."""
+    with wired() as (wire, _):
+        Stream.objects.exists()  # connects
+        yield wire
 
 
 @pytest.fixture

@@ -2,14 +2,40 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Never
+
+import pytest
 
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer
 from tests.eventually import InBackground, eventually
 
 WITHIN = 60
+
+
+def oracle(**options: Any) -> Consumer:
+    return Consumer("oracle", **options)
+
+
+class Dying:
+    """A consumer or a node in a thread, whose process would end."""
+
+    def __init__(self, make: Callable[..., Any] = oracle, **options: Any) -> None:
+        self.why: list[str] = []
+        self.runner = make(exit_process=self._exit_process, **options)
+        self._running = InBackground(self.runner.run)
+
+    def _exit_process(self, why: str) -> Any:
+        self.why.append(why)
+        raise SystemExit
+
+    def said(self) -> str:
+        """Return why it ended its process, once."""
+        with pytest.raises(SystemExit):
+            self._running.result(WITHIN / 2)  # before the gates open by themselves
+        (why,) = self.why
+        return why
 
 
 class ProcessExited(Exception):

@@ -1,18 +1,21 @@
 """Each attempt at a task has its own fence, and every write on the task matches it."""
 
 import json
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from django.utils import timezone
 
+from resourcepool.db.dialect import DbNow
 from resourcepool.elections import Election
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import attempts, submit
 from resourcepool.taskqueue.policy import End, TaskSnapshot
 from resourcepool.taskqueue.running_task import RunningTask
-from tests.app.rows import change
+from tests.app.rows import change, columns
 from tests.taskqueue.consumers import states, stream, task
 
 State = Task.State
@@ -106,28 +109,18 @@ def test_an_attempt_does_not_end_another_task_that_has_the_same_fence() -> None:
     assert states() == {"a": "done", "b": "ready"}
 
 
-def test_an_attempt_ends_once() -> None:
+@pytest.mark.parametrize("how", [DONE, READY, DELETED])
+@pytest.mark.parametrize(
+    "meanwhile",
+    [{"fence": F("fence") + 1}, {"state": State.DISCARDED, "finished_at": DbNow()}],
+    ids=["begun again", "finished"],
+)
+def test_an_attempt_does_not_end_what_is_not_its_own_any_more(how: End, meanwhile: dict[str, Any]) -> None:
     seen = begun()
-    assert attempts.end("default", [(seen.pk, seen.fence + 1)], READY)
-    assert not attempts.end("default", [(seen.pk, seen.fence + 1)], DONE)
-    assert states() == {"a": "ready"}
-
-
-def test_an_attempt_does_not_end_what_a_later_one_does() -> None:
-    seen = begun()
-    fence = seen.fence + 1
-    change(task("a"), fence=fence + 1)
-    assert not attempts.end("default", [(seen.pk, fence)], DONE)
-    assert not attempts.end("default", [(seen.pk, fence)], DELETED)
-    assert states() == {"a": "running"}
-
-
-def test_an_attempt_does_not_end_what_is_finished() -> None:
-    seen = begun()
-    change(task("a"), state=State.DISCARDED, finished_at=timezone.now())
-    assert not attempts.end("default", [(seen.pk, seen.fence + 1)], READY)
-    assert not attempts.end("default", [(seen.pk, seen.fence + 1)], DELETED)
-    assert states() == {"a": "discarded"}
+    Task.objects.update(**meanwhile)
+    before = columns(task("a"))
+    assert not attempts.end("default", [(seen.pk, seen.fence + 1)], how)
+    assert columns(task("a")) == before
 
 
 def test_what_a_former_leader_ran_is_taken_from_it_and_its_death_is_counted() -> None:
@@ -138,19 +131,17 @@ def test_what_a_former_leader_ran_is_taken_from_it_and_its_death_is_counted() ->
     assert states() == {"a": "ready"}
 
 
-def test_taking_over_leaves_what_this_leader_runs_and_other_streams_alone() -> None:
-    begun(term=2)
-    assert attempts.take_over("default", "oracle", 2) == 0
-    stream("other")
-    assert attempts.take_over("default", "other", 3) == 0
-    assert states() == {"a": "running"}
-
-
-@pytest.mark.parametrize("state", ["ready", "blocked", "dead", "done"])
-def test_taking_over_leaves_what_does_not_run_alone(state: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "term", "state"),
+    [("oracle", 1, "running"), ("other", 2, "running")]
+    + [("oracle", 2, state) for state in ("ready", "blocked", "dead", "done")],
+)
+def test_taking_over_leaves_alone_what_does_not_run_or_is_not_a_former_leaders(
+    name: str, term: int, state: str
+) -> None:
     begun(term=1)
     change(task("a"), state=state)
-    assert attempts.take_over("default", "oracle", 2) == 0
+    assert attempts.take_over("default", name, term) == 0
     assert (task("a").crashes, states()) == (0, {"a": state})
 
 

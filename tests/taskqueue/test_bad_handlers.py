@@ -1,7 +1,10 @@
 """Handlers that leave something behind: it is their task's failure, and nothing of it reaches the next task."""
 
+import logging
+import re
 from typing import Any
 
+import pytest
 from django.db import connection, transaction
 
 from resourcepool.models import Stream
@@ -29,35 +32,49 @@ def _runs_after(run: Any) -> str:
     return str(task("a").outcome) if states()["a"] == "skipped" else "done"
 
 
-def test_a_transaction_that_is_left_open_is_rolled_back_and_its_task_has_failed() -> None:
-    def leave(_: Any) -> None:
-        transaction.atomic().__enter__()
-        Stream.objects.filter(pk="oracle").update(retries=7)
+def leave_open(_: Any) -> None:
+    transaction.atomic().__enter__()
+    Stream.objects.filter(pk="oracle").update(retries=7)
 
-    assert _runs_after(leave) == "the handler left a transaction open on 'default'; it was rolled back"
+
+def leave_autocommit_off(_: Any) -> None:
+    transaction.set_autocommit(False)
+    Stream.objects.filter(pk="oracle").update(retries=7)
+
+
+def use_a_closed_connection(_: Any) -> None:
+    Stream.objects.exists()
+    connection.connection.close()
+    Stream.objects.exists()
+
+
+def yield_something(_: Any) -> Any:
+    yield
+
+
+class Exits(Exception):
+    def __str__(self) -> str:
+        raise SystemExit
+
+
+def raise_what_cannot_be_printed(_: Any) -> None:
+    raise Exits
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (leave_open, "the handler left a transaction open on 'default'; it was rolled back"),
+        (leave_autocommit_off, "the handler left a transaction open on 'default'; it was rolled back"),
+        (lambda _: connection.close(), "done"),
+        (use_a_closed_connection, ".*Error.*"),
+        (yield_something, "the handler did not run: it returned a generator"),
+        (raise_what_cannot_be_printed, "SystemExit:.*"),
+    ],
+)
+def test_what_a_handler_leaves_behind_is_undone_and_is_its_own_failure(run: Any, outcome: str) -> None:
+    assert re.fullmatch(outcome, _runs_after(run))
     assert Stream.objects.get().retries == 0
-
-
-def test_so_is_one_of_a_handler_that_left_autocommit_off() -> None:
-    def leave(_: Any) -> None:
-        transaction.set_autocommit(False)
-        Stream.objects.filter(pk="oracle").update(retries=7)
-
-    assert _runs_after(leave) == "the handler left a transaction open on 'default'; it was rolled back"
-    assert Stream.objects.get().retries == 0
-
-
-def test_a_handler_may_close_its_connection() -> None:
-    assert _runs_after(lambda _: connection.close()) == "done"
-
-
-def test_a_handler_may_fail_because_its_connection_was_closed_in_the_driver() -> None:
-    def close(_: Any) -> None:
-        Stream.objects.exists()
-        connection.connection.close()
-        Stream.objects.exists()
-
-    assert "Error" in _runs_after(close)
 
 
 def test_a_handler_that_has_not_run_has_failed() -> None:
@@ -73,8 +90,20 @@ def test_a_handler_that_has_not_run_has_failed() -> None:
     ran[0].close()
 
 
-def test_a_generator_is_not_a_result() -> None:
-    def yields(_: Any) -> Any:
-        yield
+class Refusing(logging.Handler):
+    def __init__(self, error: type[BaseException]) -> None:
+        super().__init__()
+        self._error = error
 
-    assert _runs_after(yields) == "the handler did not run: it returned a generator"
+    def emit(self, record: logging.LogRecord) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [OSError, SystemExit])
+def test_a_log_that_cannot_be_written_ends_no_thread(error: type[BaseException]) -> None:
+    logger, refusing = logging.getLogger("resourcepool.taskqueue.running_task"), Refusing(error)
+    logger.addHandler(refusing)
+    try:
+        assert _runs_after(lambda _: 1 / 0) != "done"
+    finally:
+        logger.removeHandler(refusing)

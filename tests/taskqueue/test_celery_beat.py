@@ -18,8 +18,6 @@ from project.celery import app
 from resourcepool import celery_beat
 from resourcepool.celery_beat import DEFAULTS, STREAM, LeasedDatabaseScheduler
 from resourcepool.db.threads import Daemon
-from resourcepool.elections import Election
-from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task
 from tests.eventually import eventually
 from tests.servers.redis import Redis, redis_server
@@ -159,34 +157,8 @@ def test_sigterm_ends_a_beat_at_once_whatever_it_does_just_then(spawn: Spawner, 
     assert (leader(), runs("daily"), Task.objects.count()) == ("", 0, 0)
 
 
-@pytest.fixture
-def scheduler() -> Iterator[LeasedDatabaseScheduler]:
-    """A beat that leads, without a consumer."""
-    Stream.objects.create(name=STREAM)
-    made = LeasedDatabaseScheduler(app=app, lazy=True)
-    with Election(STREAM, Stream).campaign() as made._term:
-        yield made
-
-
-def entry(scheduler: LeasedDatabaseScheduler, **values: Any) -> Any:
-    every = IntervalSchedule.objects.create(every=1, period=IntervalSchedule.DAYS)
-    model = PeriodicTask.objects.create(task="reports.make", interval=every, **values)
-    return scheduler.Entry(model, app=app)
-
-
 def runs(name: str) -> int:
     return int(PeriodicTask.objects.get(name=name).total_run_count)
-
-
-def test_an_entry_is_not_noted_as_run_when_the_stream_is_gone(
-    scheduler: LeasedDatabaseScheduler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = entry(scheduler, name="daily")
-
-    monkeypatch.setattr("resourcepool.celery_beat.STREAM", "removed")
-    with pytest.raises(BadOption, match="stream='removed'"):
-        scheduler.apply_entry(one)
-    assert runs("daily") == 0
 
 
 def test_a_stream_that_is_deleted_while_beat_runs_is_made_again_by_the_same_beat() -> None:

@@ -1,10 +1,11 @@
-"""Entries of the leading beat that cannot be sent, expire, or were changed meanwhile hold up no other."""
+"""A due entry is noted as run, and its Celery task submitted, by the leading beat only, and holds up no other."""
 
 import datetime
 import decimal
 import json
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +17,10 @@ from kombu.utils.json import dumps
 from project.celery import app
 from resourcepool.celery_beat import BROKER_RETRY, STREAM, LeasedDatabaseScheduler, send
 from resourcepool.elections import Election
+from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import GivenBack
+from tests.app.rows import steal
 
 LONG_AGO = timezone.now() - datetime.timedelta(hours=2)
 
@@ -27,7 +30,7 @@ def beat(monkeypatch: pytest.MonkeyPatch) -> Iterator[LeasedDatabaseScheduler]:
     """A beat that leads; its tasks stay in the stream."""
     PeriodicTask.objects.all().delete()
     Stream.objects.create(name=STREAM)
-    with Election(STREAM, Stream).campaign() as term:
+    with suppress(LeaseLost), Election(STREAM, Stream).campaign() as term:
         scheduler = LeasedDatabaseScheduler(app=app, lazy=True)
         monkeypatch.setattr(scheduler, "_term_of_this_beat", lambda: term)
         yield scheduler
@@ -42,6 +45,17 @@ def entry(name: str, **options: Any) -> PeriodicTask:
         name=name, task=name, interval=hourly, last_run_at=LONG_AGO, **options
     )
     return made
+
+
+def runs(name: str) -> int:
+    return int(PeriodicTask.objects.get(name=name).total_run_count)
+
+
+def start(beat: LeasedDatabaseScheduler, read: Any) -> None:
+    """Start an entry as it was read."""
+    beat._term = beat._term_of_this_beat()
+    beat.reserve(read)
+    beat.apply_entry(read)
 
 
 def turned(beat: LeasedDatabaseScheduler) -> dict[str, Any]:
@@ -76,6 +90,53 @@ def test_seconds_until_an_entry_expires_count_from_when_it_was_due_not_from_when
     expires = datetime.datetime.fromisoformat(turned(beat)["soon over"]["options"]["expires"])
     ran_at = PeriodicTask.objects.get(name="soon over").last_run_at
     assert expires == ran_at + datetime.timedelta(seconds=60)
+
+
+def test_an_entry_is_noted_as_run_and_submitted_in_a_lane_of_its_own(beat: LeasedDatabaseScheduler) -> None:
+    row = entry("hourly")
+    assert turned(beat)["hourly"]["task"] == "hourly"
+    assert Task.objects.get().lane == str(row.pk)
+    assert (runs("hourly"), PeriodicTask.objects.get().last_run_at > LONG_AGO) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "count"),
+    [({"total_run_count": 1}, 1), ({"enabled": False}, 0)],
+    ids=["another beat has run it", "it was switched off"],
+)
+def test_an_entry_that_was_changed_after_it_was_read_is_not_run(
+    meanwhile: dict[str, Any], count: int, beat: LeasedDatabaseScheduler
+) -> None:
+    entry("hourly")
+    read = beat.schedule["hourly"]
+    PeriodicTask.objects.update(**meanwhile)
+    start(beat, read)
+    assert (runs("hourly"), Task.objects.count()) == (count, 0)
+
+
+def test_a_beat_that_does_not_lead_any_more_runs_nothing(beat: LeasedDatabaseScheduler) -> None:
+    entry("hourly")
+    read = beat.schedule["hourly"]
+    steal(Stream.objects.get(), holder="another beat")
+    with pytest.raises(LeaseLost):
+        start(beat, read)
+    assert (runs("hourly"), Task.objects.count()) == (0, 0)
+
+
+@pytest.mark.parametrize("stream", [STREAM, "removed"])
+def test_an_entry_whose_task_cannot_be_submitted_is_not_noted_as_run(
+    stream: str, beat: LeasedDatabaseScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    entry("hourly")
+    monkeypatch.setattr("resourcepool.celery_beat.STREAM", stream)
+    if stream == STREAM:
+        monkeypatch.setattr("resourcepool.celery_beat.submit", refuse)
+    with pytest.raises(ZeroDivisionError if stream == STREAM else BadOption):
+        start(beat, beat.schedule["hourly"])
+    assert runs("hourly") == 0
 
 
 def test_a_disabled_or_deleted_entry_is_not_started_and_an_edited_one_once(

@@ -8,10 +8,9 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, handler, submit
-from tests.app.rows import change
 from tests.eventually import eventually
 from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
 
@@ -110,51 +109,16 @@ def test_tasks_of_different_lanes_run_side_by_side_and_those_of_one_in_order() -
     gate = Gate()
     handler("gate")(gate)
     ran: list[str] = []
-    handler("note")(lambda one: ran.append(one.key))
+    handler("note")(lambda one: ran.append(one.params["key"]))
     submit("oracle", "gate", key="a1", lane="a")
-    submit("oracle", "note", key="a2", lane="a")
-    for number in range(40):
-        submit("oracle", "note", key=f"b{number}", lane="b")
+    for lane, key in [("a", "a2"), *(("b", f"b{number}") for number in range(40))]:
+        submit("oracle", "note", {"key": key}, key=key, lane=lane)
     with consuming():
         finished(40)
         assert ran == [f"b{number}" for number in range(40)]
         assert states()["a2"] == "ready"
         gate.may_end.set()
         finished(42)
-
-
-def test_tasks_of_many_lanes_get_their_own_parameters() -> None:
-    stream(lanes=4)
-    got: dict[str, Any] = {}
-    handler("note")(lambda one: got.update({one.key: one.params}))
-    for number in range(12):
-        submit("oracle", "note", {"number": number}, key=str(number), lane=f"lane {number % 6}")
-    with consuming():
-        finished(12)
-    assert got == {str(number): {"number": number} for number in range(12)}
-
-
-def test_a_late_attempt_commits_nothing_behind_its_guard() -> None:
-    stream()
-    gate, errors = Gate(), []
-
-    @handler("gate")
-    def write(one: Any) -> None:
-        gate(one)
-        try:
-            with transaction.atomic(), one.guard():
-                Stream.objects.update(retry_delay=99)
-        except LeaseLost as lost:
-            errors.append(lost)
-            raise
-
-    submit("oracle", "gate", key="a")
-    with consuming():
-        assert gate.began.wait(WITHIN)
-        change(task("a"), fence=task("a").fence + 1, state="discarded", finished_at=timezone.now())
-        gate.may_end.set()
-        eventually(lambda: errors, WITHIN)
-    assert Stream.objects.get().retry_delay != 99
 
 
 def test_a_guarded_write_commits_while_the_attempt_is_the_current_one() -> None:

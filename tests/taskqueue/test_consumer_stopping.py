@@ -9,9 +9,8 @@ from resourcepool.db import timeouts
 from resourcepool.db.retry import retrying
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue import Consumer, GivenBack, handler, submit
-from tests.app.rows import steal
-from tests.eventually import InBackground, eventually
-from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
+from tests.eventually import eventually
+from tests.taskqueue.consumers import WITHIN, Dying, Gate, consuming, states, stream, task
 
 
 def test_a_handler_that_is_to_stop_may_give_its_task_back() -> None:
@@ -36,18 +35,8 @@ def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None
     gate = Gate()
     handler("gate", max_runtime=0.2)(gate)
     submit("oracle", "gate", key="a")
-    reasons: list[str] = []
-
-    def exit_process(why: str) -> Any:
-        reasons.append(why)
-        raise SystemExit
-
-    running = InBackground(Consumer("oracle", exit_process=exit_process).run)
-    finished(1)
-    with pytest.raises(SystemExit):
-        running.result(WITHIN)
+    assert Dying().said() == "oracle/a: it ran longer than its max_runtime of 0.2 s"
     gate.may_end.set()
-    assert reasons == ["oracle/a: it ran longer than its max_runtime of 0.2 s"]
     assert states() == {"a": "dead"}
     assert task("a").outcome == "it ran longer than its max_runtime of 0.2 s"
 
@@ -58,46 +47,17 @@ def test_a_task_that_is_cut_off_by_a_stop_is_given_back_and_its_process_has_not_
     handler("gate")(lambda one: gates[one.key](one))
     for key in gates:
         submit("oracle", "gate", key=key, lane=key)
-    reasons: list[str] = []
-
-    def exit_process(why: str) -> Any:
-        reasons.append(why)
-        raise SystemExit
-
-    consumer = Consumer("oracle", grace=0.1, exit_process=exit_process)
-    running = InBackground(consumer.run)
+    dying = Dying(grace=0.1)
     for gate in gates.values():
         assert gate.began.wait(WITHIN)
-    consumer.stop()
-    with pytest.raises(SystemExit):
-        running.result(WITHIN)
-    assert reasons == ["2 handlers did not end within 0.1 s"]
+    dying.runner.stop()
+    assert dying.said() == "2 handlers did not end within 0.1 s"
     assert states() == {"a": "ready", "b": "ready"}
     for key, gate in gates.items():
         assert (task(key).attempts, task(key).crashes, task(key).failures) == (1, 0, 0)
         with pytest.raises(LeaseLost), transaction.atomic(), gate.tasks[0].guard():
             pass
         gate.may_end.set()
-
-
-def test_a_leader_that_is_replaced_in_mid_task_ends_its_process() -> None:
-    row = stream(term_ttl=60)
-    gate = Gate()
-    handler("gate")(gate)
-    submit("oracle", "gate", key="a")
-    reasons: list[str] = []
-
-    def exit_process(why: str) -> Any:
-        reasons.append(why)
-        raise SystemExit
-
-    running = InBackground(Consumer("oracle", exit_process=exit_process).run)
-    assert gate.began.wait(WITHIN)
-    steal(row, holder="the next one")
-    gate.may_end.set()
-    with pytest.raises(SystemExit):
-        running.result(WITHIN)
-    assert states() == {"a": "running"}, "the next leader finds it"
 
 
 def test_a_consumer_that_pauses_after_a_failure_stops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,31 +7,11 @@ import pytest
 
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import Consumer, handler, submit
+from resourcepool.taskqueue import handler, submit
 from resourcepool.taskqueue.consumer import StreamWorker
 from tests.app.rows import steal
-from tests.eventually import InBackground, eventually
-from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream
-
-
-class Dying:
-    """A consumer in a thread whose process would end."""
-
-    def __init__(self) -> None:
-        self.why: list[str] = []
-        self.consumer = Consumer("oracle", exit_process=self._exit_process)
-        self._running = InBackground(self.consumer.run)
-
-    def _exit_process(self, why: str) -> Any:
-        self.why.append(why)
-        raise SystemExit
-
-    def said(self) -> str:
-        """Return why it ended its process, once."""
-        with pytest.raises(SystemExit):
-            self._running.result(WITHIN / 2)  # before the gates open by themselves
-        (why,) = self.why
-        return why
+from tests.eventually import eventually
+from tests.taskqueue.consumers import WITHIN, Dying, Gate, consuming, finished, states, stream
 
 
 def test_a_lead_that_is_lost_in_mid_task_ends_the_process_though_the_handler_goes_on() -> None:

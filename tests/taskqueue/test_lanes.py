@@ -12,8 +12,8 @@ from tests.taskqueue.consumers import WITHIN, consuming, finished, states, strea
 
 
 def test_very_many_blocked_lanes_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumer, "MIN_PAUSE", consumer.POLICY_MAX_AGE + 0.1)  # as after a long rest
-    monkeypatch.setattr(consumer, "MAX_PAUSE", consumer.POLICY_MAX_AGE + 0.1)
+    monkeypatch.setattr(consumer, "MIN_PAUSE", consumer.SETTINGS_MAX_AGE + 0.1)  # as after a long rest
+    monkeypatch.setattr(consumer, "MAX_PAUSE", consumer.SETTINGS_MAX_AGE + 0.1)
     stream(lanes=2)
     submit_many("oracle", [NewTask("note", key=f"{n}", lane=f"lane {n}") for n in range(300)])
     Task.objects.update(state="blocked")

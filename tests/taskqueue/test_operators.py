@@ -1,18 +1,19 @@
 """What operators do to streams and tasks."""
 
-import pytest
-from django.utils import timezone
+from typing import Any
 
+import pytest
+
+from resourcepool.db.dialect import DbNow
 from resourcepool.elections import Election
-from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import handler, submit, submit_many
+from resourcepool.models import Dispenser, DispenserTask, Stream, Task, Timer, Topic
+from resourcepool.taskqueue import handler, submit
 from resourcepool.taskqueue.abstract import work_models
-from resourcepool.taskqueue.submission import NewTask
 from tests.app.rows import change, columns
 from tests.eventually import eventually
 from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
-from tests.taskqueue.dispenser_rows import dispenser, failed
-from tests.taskqueue.timers.runners import due
+from tests.taskqueue.dispenser_rows import dispenser
+from tests.taskqueue.timers.runners import topic
 
 
 def test_a_blocked_task_that_is_retried_is_the_next_one_that_runs() -> None:
@@ -40,39 +41,51 @@ def test_a_blocked_task_that_is_discarded_lets_the_others_run() -> None:
         assert Task.objects.filter(key="a").discard("alice", "no such disk") == 1
         finished(2)
     assert states() == {"a": "discarded", "b": "done"}
-    assert task("a").outcome == "discarded by alice: no such disk"
 
 
-def test_what_is_running_or_done_is_neither_retried_nor_discarded() -> None:
-    stream()
-    submit_many("oracle", [NewTask("note", key=state) for state in ("running", "done")])
-    for key in ("running", "done"):
-        Task.objects.filter(key=key).update(state=key)
-    assert Task.objects.all().retry() == 0
-    assert Task.objects.all().discard() == 0
-
-
-def test_pausing_and_resuming_tell_how_many_changed() -> None:
-    stream()
-    assert Stream.objects.all().pause() == 1
-    assert Stream.objects.all().pause() == 0
-    assert Stream.objects.all().resume() == 1
-
-
-def test_what_is_retried_does_not_show_what_came_of_it_before() -> None:
+@pytest.fixture(params=work_models(), ids=lambda model: model.__name__)
+def work(request: pytest.FixtureRequest) -> Any:
+    """A model of tasks or timers, with a row of each state, named after it, that has failed before."""
+    model = request.param
     stream()
     dispenser()
-    submit("oracle", "note", key="a")
-    failed("a", "b")
-    due("a")
-    due("b")
-    for work in work_models():
-        over = {"state": work.failed_states[0], "finished_at": timezone.now()}
-        work.objects.update(**over, outcome="OSError: no disk")
-        first = work.objects.order_by("pk").first()
-        assert work.objects.filter(pk=first.pk).discard("alice", "no such disk") == 1
-        assert work.objects.retry("alice") == work.objects.count()
-        assert set(work.objects.values_list("outcome", flat=True)) == {""}
+    topic()
+    place = {Task: "oracle", DispenserTask: "reviews", Timer: "t"}[model]
+    needed = {Task: {}, DispenserTask: {"score": 1}, Timer: {"due_at": DbNow()}}[model]
+    for state in model.State.values:
+        said = {"outcome": "OSError: no disk", **dict.fromkeys(model.reset_counts, 2)}
+        key = dict(zip(model.key_columns, (place, state), strict=True))
+        model.objects.create(**key, **needed, **said, state=state)
+    model.objects.filter(state__in=model.failed_states).update(finished_at=DbNow())
+    return model
+
+
+def test_work_that_failed_is_retried_as_if_it_had_not_and_other_work_left_alone(work: Any) -> None:
+    before = states_of(work)
+    assert work.objects.all().retry("alice") == len(work.failed_states)
+    assert states_of(work) == {**before, **dict.fromkeys(work.failed_states, work.ready_state)}
+    fresh = {"finished_at": None, "outcome": "", **work.reset_counts}
+    retried = work.objects.filter(**{f"{work.key_columns[1]}__in": work.failed_states})
+    assert {tuple(row.items()) for row in retried.values(*fresh)} == {tuple(fresh.items())}
+
+
+def test_waiting_and_failed_work_is_discarded_and_other_work_left_alone(work: Any) -> None:
+    before = states_of(work)
+    assert work.objects.all().discard("alice", "no such disk") == len(work.discardable_states)
+    assert states_of(work) == {**before, **dict.fromkeys(work.discardable_states, "discarded")}
+    discarded = work.objects.filter(**{f"{work.key_columns[1]}__in": work.discardable_states})
+    assert set(discarded.values_list("outcome", flat=True)) == {"discarded by alice: no such disk"}
+    assert not discarded.filter(finished_at=None)
+
+
+def states_of(work: Any) -> dict[str, str]:
+    return dict(work.objects.values_list(work.key_columns[1], "state"))
+
+
+@pytest.mark.parametrize("model", [Stream, Dispenser, Topic])
+def test_pausing_and_resuming_tell_how_many_changed(model: Any) -> None:
+    model.objects.create(name="a")
+    assert [model.objects.all().pause(), model.objects.all().pause(), model.objects.all().resume()] == [1, 0, 1]
 
 
 # Saving a stream changes its settings, but not the columns that its leader writes.

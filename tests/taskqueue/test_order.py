@@ -6,13 +6,19 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from resourcepool.taskqueue.policy import TaskSnapshot, choose
+from resourcepool.taskqueue.policy import Choice, TaskSnapshot, choose
 
 SECOND = 1_000_000
 
 
 def head(pk: int, lane: str = "", state: str = "ready", due_in: int = 0, crashes: int = 0) -> TaskSnapshot:
     return TaskSnapshot(pk, 1, str(pk), "note", "{}", lane, state, 0, 0, crashes, 0, due_in)
+
+
+def chosen(
+    heads: list[TaskSnapshot], in_hand: dict[int, int], free: int = 4, *, by_lane: bool = True
+) -> Choice:
+    return choose(heads, in_hand, known={"note"}, by_lane=by_lane, free=free, max_crashes=3)
 
 
 ALL_READY = [head(1, "a"), head(2, "a"), head(3, "b"), head(4, "c"), head(5, "b")]
@@ -36,24 +42,19 @@ ALL_READY = [head(1, "a"), head(2, "a"), head(3, "b"), head(4, "c"), head(5, "b"
 def test_of_each_lane_the_first_task_begins_if_nothing_holds_it_up(
     heads: list[TaskSnapshot], in_hand: list[int], free: int, begin: list[int]
 ) -> None:
-    choice = choose(heads, dict.fromkeys(in_hand, 0), max_crashes=3, known={"note"}, by_lane=True, free=free)
+    choice = chosen(heads, dict.fromkeys(in_hand, 0), free)
     assert [task.pk for task in choice.begin] == begin
 
 
-@pytest.mark.parametrize(
-    ("heads", "in_hand", "begin"),
-    [
-        (ALL_READY, [], [1]),
-        (ALL_READY, [1], []),
-        ([head(1, "a", "blocked"), head(2, "b")], [], []),
-        ([head(1, "a", due_in=1), head(2, "b")], [], []),
-    ],
-)
-def test_in_a_strict_stream_only_the_first_of_all_may_begin(
-    heads: list[TaskSnapshot], in_hand: list[int], begin: list[int]
-) -> None:
-    choice = choose(heads, dict.fromkeys(in_hand, 0), max_crashes=3, known={"note"}, by_lane=False, free=1)
-    assert [task.pk for task in choice.begin] == begin
+def test_in_a_strict_stream_only_the_first_of_all_may_begin() -> None:
+    for heads, in_hand, begin in (
+        (ALL_READY, {}, [1]),
+        (ALL_READY, {1: 0}, []),
+        ([head(1, "a", "blocked"), head(2, "b")], {}, []),
+        ([head(1, "a", due_in=1), head(2, "b")], {}, []),
+    ):
+        choice = chosen(heads, in_hand, 1, by_lane=False)
+        assert [task.pk for task in choice.begin] == begin
 
 
 def test_a_lane_whose_first_task_has_no_handler_here_waits_for_as_long_as_another_process_takes() -> None:
@@ -64,20 +65,18 @@ def test_a_lane_whose_first_task_has_no_handler_here_waits_for_as_long_as_anothe
 
 def test_a_lane_that_has_to_wait_says_for_how_long() -> None:
     heads = [head(1, "running"), head(2, "blocked", "blocked"), head(3, "later", due_in=3 * SECOND // 2)]
-    assert choose(heads, {1: 0}, max_crashes=3, known={"note"}, by_lane=True, free=4).waits == {
+    assert chosen(heads, {1: 0}).waits == {
         "running": math.inf,
         "blocked": math.inf,
         "later": 1.5,
     }
-    assert choose(heads[2:], {}, max_crashes=3, known={"note"}, by_lane=False, free=1).waits == {"": 1.5}
-    assert choose(ALL_READY, {}, max_crashes=3, known={"note"}, by_lane=True, free=1).waits == {}, (
-        "a lane that is only not free has not to wait"
-    )
+    assert chosen(heads[2:], {}, 1, by_lane=False).waits == {"": 1.5}
+    assert chosen(ALL_READY, {}, 1).waits == {}, "a lane that is only not free has not to wait"
 
 
 def test_a_task_that_a_leader_of_an_earlier_term_runs_is_begun_anew() -> None:
     left = head(1, "a", "running", due_in=3_600 * SECOND)
-    assert choose([left], {}, max_crashes=3, known={"note"}, by_lane=True, free=1).begin == [left]
+    assert chosen([left], {}, 1).begin == [left]
 
 
 @pytest.mark.parametrize(
@@ -98,13 +97,13 @@ def test_a_task_that_a_leader_of_an_earlier_term_runs_is_begun_anew() -> None:
 def test_a_task_whose_process_has_died_begins_alone_and_nothing_begins_beside_it(
     heads: list[TaskSnapshot], in_hand: dict[int, int], begin: list[int]
 ) -> None:
-    choice = choose(heads, in_hand, known={"note"}, by_lane=True, free=4, max_crashes=3)
+    choice = chosen(heads, in_hand)
     assert [task.pk for task in choice.begin] == begin
 
 
 def test_a_lane_that_waits_for_a_task_that_runs_alone_is_not_passed_over_for_long() -> None:
     heads = [head(1, "a", crashes=1), head(2, "b"), head(3, "c", due_in=SECOND)]
-    assert choose(heads, {9: 0}, known={"note"}, by_lane=True, free=4, max_crashes=3) == ([], {"c": 1.0}, [])
+    assert chosen(heads, {9: 0}) == ([], {"c": 1.0}, [])
 
 
 TASKS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3)), max_size=12)
@@ -119,7 +118,7 @@ def test_whatever_is_there_and_ends_when_it_likes_every_task_comes_to_its_turn_i
     begun: list[TaskSnapshot] = []
     while left:
         free = (lanes if by_lane else 1) - len(in_hand)
-        choice = choose(left, in_hand, known={"note"}, by_lane=by_lane, free=free, max_crashes=3).begin
+        choice = chosen(left, in_hand, free, by_lane=by_lane).begin
         lanes_in_hand = {tasks[pk][0] for pk in in_hand}
         first = next((one for one in left if by_lane and one.lane not in lanes_in_hand), None)
         if in_hand and first is not None and 0 < first.crashes < 3:

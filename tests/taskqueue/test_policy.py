@@ -4,24 +4,14 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Task
-from resourcepool.taskqueue.policy import GIVEN_BACK, End, Policy, Result, after_crash, end_of
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue.policy import GIVEN_BACK, End, Result, after_crash, end_of
 
 FAILED = Result("", "no")
 
-PLAIN = {
-    "on_failure": "block",
-    "retries": 0,
-    "retry_delay": 10.0,
-    "max_crashes": 3,
-    "lanes": 1,
-    "done_kept": 60.0,
-    "is_paused": False,
-}
 
-
-def policy(**changes: Any) -> Policy:
-    return Policy(**{**PLAIN, **changes})
+def policy(**changes: Any) -> Stream:
+    return Stream(**{"retries": 0, **changes})
 
 
 @pytest.mark.parametrize(
@@ -66,14 +56,15 @@ def test_a_task_that_is_tried_again_waits_and_one_that_is_given_up_does_not() ->
     ("result", "end"),
     [
         (Result("7"), End(Task.State.DONE, "7")),
+        (FAILED, End(Task.State.READY, "no", 10.0, (3, 0))),
         (GIVEN_BACK, End(Task.State.READY, "")),
         (Result("away", is_given_back=True, delay=5.0), End(Task.State.READY, "away", 5.0, (2, 0))),
     ],
 )
-def test_what_has_not_failed_keeps_its_failures_and_only_a_handler_clears_a_single_crash(
+def test_a_handler_that_ends_clears_a_single_crash_and_only_one_that_failed_counts(
     result: Result, end: End
 ) -> None:
-    assert end_of(policy(lanes=2), result, 2, 1) == end
+    assert end_of(policy(lanes=2, retries=5), result, 2, 1) == end
 
 
 def test_what_is_done_is_deleted_if_nothing_is_kept() -> None:

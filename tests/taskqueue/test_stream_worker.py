@@ -95,25 +95,6 @@ def test_who_is_to_stop_begins_nothing(gate: Gate) -> None:
     assert states() == {"a": "ready"}
 
 
-def test_in_a_strict_stream_no_task_passes_a_blocked_one_whatever_its_lane(gate: Gate) -> None:
-    worker = leads()
-    submit("oracle", "gate", key="a")
-    submit("oracle", "gate", key="b", lane="another")
-    Task.objects.filter(key="a").update(state="blocked")
-    for _ in range(3):
-        assert turned(worker) == {"a": "blocked", "b": "ready"}
-
-
-def test_in_a_strict_stream_no_task_passes_one_that_is_tried_again_later(gate: Gate) -> None:
-    worker = leads(retries=1, retry_delay=3_600)
-    handler("fail")(lambda _: False)
-    submit("oracle", "fail", key="a")
-    submit("oracle", "gate", key="b", lane="another")
-    eventually(lambda: turned(worker)["a"] == "ready" and task("a").failures, WITHIN, states)
-    for _ in range(3):
-        assert turned(worker) == {"a": "ready", "b": "ready"}
-
-
 def test_in_a_strict_stream_only_the_first_task_is_looked_at(gate: Gate, statements: list[Statement]) -> None:
     worker = leads()
     for key in "abc":
@@ -193,30 +174,12 @@ def test_a_beginning_whose_answer_was_lost_is_looked_for_again(
     assert [one.attempt for one in worker.in_hand.attempts.values()] == [2]
 
 
-def test_a_lane_that_waits_holds_up_no_other_one_and_is_not_passed(gate: Gate) -> None:
-    worker = leads(lanes=2)
-    for key, lane in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")):
-        submit("oracle", "gate", key=key, lane=lane)
-    Task.objects.filter(key="a1").update(state="blocked")
-    for _ in range(3):
-        assert turned(worker) == {"a1": "blocked", "a2": "ready", "b1": "running", "b2": "ready"}
-
-
 def test_no_more_tasks_run_at_a_time_than_there_are_lanes(gate: Gate) -> None:
     worker = leads(lanes=2)
     for key in "abc":
         submit("oracle", "gate", key=key, lane=key)
     for _ in range(3):
         assert turned(worker) == {"a": "running", "b": "running", "c": "ready"}
-
-
-def test_a_task_whose_process_has_died_too_often_is_not_begun_again(gate: Gate) -> None:
-    worker = leads(max_crashes=2)
-    submit("oracle", "gate", key="a")
-    Task.objects.update(state="running", term=1, crashes=1)
-    worker.take_over()
-    assert turned(worker) == {"a": "blocked"}
-    assert not gate.tasks
 
 
 def test_a_stream_that_is_deleted_while_it_is_led_ends_the_term(gate: Gate) -> None:
@@ -244,23 +207,6 @@ def test_what_could_not_be_begun_is_not_begun_by_the_end_of_the_process(
     assert states() == {"a": "ready"}
 
 
-def test_a_task_whose_process_has_died_runs_alone(gate: Gate) -> None:
-    worker, suspect = leads(lanes=3), Gate()
-    handler("suspect")(suspect)
-    for key, kind in (("a", "gate"), ("b", "suspect"), ("c", "gate")):
-        submit("oracle", kind, key=key, lane=key)
-    Task.objects.filter(key="b").update(crashes=1)
-    for _ in range(3):
-        assert turned(worker) == {"a": "running", "b": "ready", "c": "ready"}
-    gate.may_end.set()
-    eventually(lambda: not worker.in_hand._ended.empty(), WITHIN)
-    for _ in range(3):
-        assert turned(worker) == {"a": "done", "b": "running", "c": "ready"}
-    suspect.may_end.set()
-    eventually(lambda: not worker.in_hand._ended.empty(), WITHIN)
-    assert turned(worker) == {"a": "done", "b": "done", "c": "running"}
-
-
 def test_a_task_that_its_handler_gives_back_for_later_waits_with_its_lane_and_has_not_failed(
     gate: Gate,
 ) -> None:
@@ -279,30 +225,3 @@ def test_a_task_that_its_handler_gives_back_for_later_waits_with_its_lane_and_ha
         assert turned(worker) == {"a1": "ready", "a2": "ready", "b1": "running"}
     given = task("a1")
     assert (given.attempts, given.failures, given.crashes, given.outcome) == (1, 0, 0, "no broker")
-
-
-@pytest.mark.parametrize("after", [-1, 100_000_000, "soon"])
-def test_a_task_that_is_given_back_for_a_time_that_is_none_has_failed(after: object) -> None:
-    worker = leads()
-
-    @handler("wrong")
-    def give_back(_: object) -> None:
-        raise GivenBack(after=after)
-
-    submit("oracle", "wrong", key="a")
-    turned(worker)
-    eventually(lambda: not worker.in_hand._ended.empty(), WITHIN)
-    assert turned(worker) == {"a": "blocked"}
-    assert "BadOption" in task("a").outcome
-
-
-@pytest.mark.parametrize(("lanes", "before", "after"), [(2, 1, 0), (2, 2, 2), (1, 1, 1)])
-def test_a_death_that_may_have_been_a_neighbours_is_forgiven_when_the_task_fails_by_itself(
-    lanes: int, before: int, after: int
-) -> None:
-    worker = leads(lanes=lanes, retries=5, retry_delay=3_600)
-    handler("fail")(lambda _: False)
-    submit("oracle", "fail", key="a")
-    Task.objects.update(crashes=before)
-    eventually(lambda: turned(worker) and task("a").failures == 1, WITHIN, states)
-    assert task("a").crashes == after

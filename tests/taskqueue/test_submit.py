@@ -13,7 +13,7 @@ from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import NewTask, handler, submit, submit_many
 from tests.app.rows import columns
-from tests.concurrency.connection_cutter import Wire, wired
+from tests.concurrency.connection_cutter import Wire
 from tests.eventually import InBackground, at_once
 from tests.queues.members import COMMIT
 from tests.taskqueue.consumers import states, stream, task
@@ -46,8 +46,11 @@ def test_a_task_that_is_submitted_in_a_transaction_goes_with_it() -> None:
         raise ZeroDivisionError
     with transaction.atomic():
         submit("oracle", "note", key="b")
-        submit("oracle", "note", key="b")
-    assert states() == {"b": "ready"}
+        with contextlib.suppress(ZeroDivisionError), transaction.atomic():
+            submit("oracle", "note", key="c")
+            raise ZeroDivisionError
+        assert [submit("oracle", "note", key=key).is_new for key in "bc"] == [False, True]
+    assert states() == {"b": "ready", "c": "ready"}
 
 
 def test_many_tasks_are_added_in_order_and_those_that_are_there_are_left_alone() -> None:
@@ -80,17 +83,6 @@ def test_every_key_of_one_line_is_found_again(key: str) -> None:
     assert submit_many("oracle", [NewTask("note", key=key)]) == 0
 
 
-def test_what_is_rolled_back_to_a_savepoint_was_not_submitted() -> None:
-    stream()
-    with transaction.atomic():
-        submit("oracle", "note", key="a")
-        with contextlib.suppress(ZeroDivisionError), transaction.atomic():
-            submit("oracle", "note", key="b")
-            raise ZeroDivisionError
-        assert submit("oracle", "note", key="b").is_new
-    assert states() == {"a": "ready", "b": "ready"}
-
-
 @contextlib.contextmanager
 def isolation(level: str) -> Iterator[None]:
     session = {"mysql": "SET SESSION TRANSACTION", "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION"}
@@ -119,18 +111,6 @@ def test_a_key_that_is_newer_than_the_snapshot_of_the_callers_transaction_is_the
     assert states("other") == {"a": "ready"}
 
 
-@pytest.fixture
-def wire() -> Iterator[Wire]:
-    with wired() as (wire, _):
-        Stream.objects.exists()  # connects
-        yield wire
-
-
-def do_it() -> None:
-    """Do the task, as a consumer of a stream that keeps no finished tasks does."""
-    Task.objects.all().delete()
-
-
 @pytest.mark.only("mysql", "postgresql")
 def test_a_task_whose_commit_was_not_answered_is_known_to_be_ones_own(wire: Wire) -> None:
     stream()
@@ -144,7 +124,7 @@ def test_where_no_row_is_left_of_a_task_that_is_done_its_submitter_is_told_that_
     wire: Wire,
 ) -> None:
     stream(done_kept=0)
-    wire.cut_after(COMMIT, meanwhile=do_it)
+    wire.cut_after(COMMIT, meanwhile=Task.objects.all().delete)
     with pytest.raises(DatabaseUnavailable, match="oracle/a may have been submitted, and have been done since"):
         submit("oracle", "note", key="a")
     assert (wire.cuts, states()) == (1, {})
@@ -191,18 +171,6 @@ def test_a_key_that_another_one_adds_in_the_meantime_is_one_task_and_not_counted
     assert {key: task(key).type for key in "abc"} == {"a": "note", "b": "first", "c": "note"}
 
 
-def test_one_key_several_times_is_one_task() -> None:
-    stream()
-    assert submit_many("oracle", [NewTask("first", key="a"), NewTask("second", key="a")]) == 1
-    assert Task.objects.get().type == "first"
-
-
-def test_many_large_tasks_are_more_than_one_statement() -> None:
-    stream()
-    tasks = [NewTask("note", {"text": "x" * 65_000}, key=str(n)) for n in range(300)]
-    assert submit_many("oracle", tasks) == 300
-
-
 def test_of_many_tasks_none_is_added_when_one_is_not_allowed() -> None:
     stream()
     with pytest.raises(BadOption, match=r"tasks\[1\]\.type"):
@@ -214,28 +182,16 @@ def test_of_many_tasks_none_is_added_when_one_is_not_allowed() -> None:
     ("options", "named"),
     [
         ({"params": {"n": float("nan")}}, "params"),
-        ({"params": {"n": object()}}, "params"),
         ({"params": [1]}, "params"),
+        ({"params": {"n": object()}}, "params"),
         ({"params": {"n": "\ud800"}}, "params"),
         ({"params": {"n": "x" * 70_000}}, "params"),
         ({"key": ""}, "key"),
         ({"key": "x" * 201}, "key"),
-        ({"key": "a\nb"}, "key"),
-        ({"key": "a "}, "key"),
         ({"key": "a\0b"}, "key"),
-        ({"key": "\ud800"}, "key"),
         ({"lane": 7}, "lane"),
         ({"lane": " a"}, "lane"),
-        (
-            {
-                "task_time": datetime.datetime.max.replace(
-                    tzinfo=datetime.timezone(-datetime.timedelta(hours=12))
-                )
-            },
-            "task_time",
-        ),
         ({"task_time": datetime.datetime.min.replace(tzinfo=datetime.UTC)}, "task_time"),
-        ({"task_time": "now"}, "task_time"),
         ({"task_time": datetime.datetime(2026, 1, 1)}, "task_time"),  # noqa: DTZ001
     ],
 )
@@ -272,10 +228,9 @@ def test_an_error_that_is_not_about_the_key_is_raised(monkeypatch: pytest.Monkey
         submit("oracle", "note", key="a")
 
 
-def test_a_task_whose_commit_failed_is_submitted_again_whatever_others_did_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stream()
+@pytest.fixture
+def failed(monkeypatch: pytest.MonkeyPatch) -> Task:
+    """A task whose commit has failed."""
     errors, commit = [OperationalError("database is locked")], connection._commit
 
     def fail() -> None:
@@ -283,31 +238,22 @@ def test_a_task_whose_commit_failed_is_submitted_again_whatever_others_did_meanw
             raise errors.pop()
         commit()
 
+    stream()
     monkeypatch.setattr(connection, "_commit", fail)
     row = Task(stream_id="oracle", key="a", type="note")
     with pytest.raises(OperationalError):
         row.insert("default")
+    return row
+
+
+def test_a_task_whose_commit_failed_is_submitted_again_whatever_others_did_meanwhile(failed: Task) -> None:
     submit("oracle", "note", key="b")
-    assert row.insert("default")
+    assert failed.insert("default")
     assert states() == {"b": "ready", "a": "ready"}
 
 
-def test_a_task_whose_commit_failed_is_not_taken_for_one_that_another_has_submitted_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stream()
-    errors, commit = [OperationalError("database is locked")], connection._commit
-
-    def fail() -> None:
-        if errors:
-            raise errors.pop()
-        commit()
-
-    monkeypatch.setattr(connection, "_commit", fail)
-    row = Task(stream_id="oracle", key="a", type="note")
-    with pytest.raises(OperationalError):
-        row.insert("default")
+def test_a_task_whose_commit_failed_is_not_taken_for_one_that_another_has_submitted(failed: Task) -> None:
     submit("oracle", "note", key="takes the primary key of the one that failed, on SQLite")
     submit("oracle", "faster", key="a")
-    assert not row.insert("default")
+    assert not failed.insert("default")
     assert task("a").type == "faster"

@@ -1,8 +1,7 @@
 """A task of a type that its consumer has no handler for stays in its place."""
 
-from resourcepool.models import Task
 from resourcepool.status.work.streams import streams
-from resourcepool.taskqueue import NewTask, handler, submit, submit_many
+from resourcepool.taskqueue import handler, submit
 from tests.eventually import eventually
 from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
 
@@ -35,15 +34,3 @@ def test_why_it_stands_still_is_said() -> None:
         eventually(lambda: streams("oracle")[0].leader, WITHIN)
         (found,) = streams("oracle")
     assert f"task a waits for a consumer with a handler for its type: {WHY}" in list(found.reasons())
-
-
-def test_other_lanes_go_on_however_many_wait() -> None:
-    stream(lanes=2)
-    handler("note")(lambda _: None)
-    submit_many("oracle", [NewTask("new", key=f"new {n}", lane=f"lane {n}") for n in range(60)])
-    submit_many("oracle", [NewTask("note", key=f"behind {n}", lane=f"lane {n}") for n in range(60)])
-    submit_many("oracle", [NewTask("note", key=f"other {n}", lane=f"other {n}") for n in range(20)])
-    with consuming():
-        finished(20)
-    done = set(Task.objects.exclude(finished_at=None).values_list("key", flat=True))
-    assert done == {f"other {n}" for n in range(20)}

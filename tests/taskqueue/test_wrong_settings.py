@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Stream, Task
+from resourcepool.models import Stream
 from resourcepool.status.work.streams import streams
 from resourcepool.taskqueue import handler, submit
 from tests.eventually import eventually
-from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream
+from tests.taskqueue.consumers import WITHIN, consuming, finished, stream
 from tests.taskqueue.test_stream_worker import leads, run_once
 
 WRONG: list[dict[str, Any]] = [
@@ -25,47 +25,36 @@ WRONG: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_what_is_wrong_is_named(wrong: dict[str, Any]) -> None:
+    ((name, value),) = wrong.items()
+    assert Stream(**wrong).wrong_settings().startswith(f"{name}={value!r}: ")
+
+
 def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
-    wrong: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("resourcepool.taskqueue.consumer.SETTINGS_CHECK_EVERY", 0.1)
-    stream()
-    ((name, value),) = wrong.items()
-    right = {name: getattr(Stream.objects.get(), name)}
-    Stream.objects.update(**wrong)
+    stream(lanes=0)
     handler("note")(lambda _: None)
     submit("oracle", "note", key="a")
-    said = f"{name}={value!r}: "
-    (one,) = streams("oracle")
-    assert said in one.explanation
+    said = "lanes=0: "
+    assert said in streams("oracle")[0].explanation
     with consuming():
         eventually(lambda: said in caplog.text, WITHIN)
-        Stream.objects.update(**right)
+        Stream.objects.update(lanes=1)
         finished(1)
     assert caplog.text.count(said) == 1
     assert streams("oracle")[0].explanation == ""
 
 
 def test_a_leader_goes_on_with_the_settings_that_were_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.consumer.POLICY_MAX_AGE", 0)
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.SETTINGS_MAX_AGE", 0)
     worker = leads(lanes=2)
     run_once(worker)
     Stream.objects.update(on_failure="x", lanes=0)
     run_once(worker)
-    assert worker._policy is not None
-    assert (worker._policy.lanes, worker._policy.on_failure) == (2, "block")
+    assert worker._settings is not None
+    assert (worker._settings.lanes, worker._settings.on_failure) == (2, "block")
     Stream.objects.update(on_failure="skip", lanes=3)
     run_once(worker)
-    assert (worker._policy.lanes, worker._policy.on_failure) == (3, "skip")
-
-
-def test_a_task_with_values_past_validation_fails_in_a_sentence() -> None:
-    stream(on_failure="skip")
-    handler("note")(lambda _: None)
-    for key in "ab":
-        submit("oracle", "note", key=key)
-    Task.objects.filter(key="a").update(params="{no JSON")
-    with consuming():
-        finished(2)
-    assert states() == {"a": "skipped", "b": "done"}
-    assert "JSONDecodeError" in Task.objects.get(key="a").outcome
+    assert (worker._settings.lanes, worker._settings.on_failure) == (3, "skip")

@@ -11,26 +11,20 @@ from django.utils.functional import lazy
 from resourcepool.admin.columns import column, for_time_since, lines, link_to_list, link_to_page
 from resourcepool.admin.operations_mixin import refusal_text
 from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
-from resourcepool.admin.queues.servers import QueueGroupFilter, ServerFilter, StatusFilter
+from resourcepool.admin.queues.servers import QueueGroupFilter, ServerFilter, StatusFilter, queue_group_choices
 from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PIN, REMOVE, UNPIN
 from resourcepool.options import check_labels
 from resourcepool.queues import administration
-from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, Move, Queue, QueueGroup, Server
+from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, Move, Queue, Server
 from resourcepool.queues.queries import MAX_QUEUES_AT_ONCE, expand_ids
 from resourcepool.status.queues.problems import why_no_owner
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.text import format_labels
 from resourcepool.translation import gettext, gettext_lazy as _, ngettext
 
-MAX_CHOICES = 1_000
 MAX_TEXT = MAX_QUEUES_AT_ONCE * (MAX_QUEUE_ID + 2)
-
-
-def _queue_group_choices() -> list[tuple[str, str]]:
-    names = QueueGroup.objects.order_by("name").values_list("name", flat=True)
-    return [(name, name) for name in names[:MAX_CHOICES]]
 
 
 def _queues_help() -> str:
@@ -69,7 +63,7 @@ class LabelsField(forms.JSONField):
 class AddForm(forms.Form):
     """Asks for a queue group and its new queues; ``cleaned_data["queues"]`` is the list of ids."""
 
-    queue_group = forms.ChoiceField(label=_("Queue group"), choices=_queue_group_choices)
+    queue_group = forms.ChoiceField(label=_("Queue group"), choices=queue_group_choices)
     queues = forms.CharField(
         label=_("Queues"),
         max_length=MAX_TEXT,

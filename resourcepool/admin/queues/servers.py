@@ -1,27 +1,27 @@
 """Queue servers and moves in the admin, and the filters beside the lists of servers, queues and moves."""
 
-from collections.abc import Iterable
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
-from resourcepool.admin.columns import ago_since, column, for_time_since, lines, link_to_list
+from resourcepool.admin.columns import column, lines, link_to_list
 from resourcepool.admin.filters import ChoiceFilter, choice_filter, newest
 from resourcepool.admin.queues.queue_groups import PerQueueGroupAdminMixin
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.queries import of_server
+from resourcepool.status.queues.queue_groups import ServerStatus, queue_groups
 from resourcepool.status.queues.system import badge_of_server
-from resourcepool.status.times import exact_duration, precise_duration
+from resourcepool.status.times import ago, duration, exact_duration, precise_duration
 from resourcepool.text import format_labels
 from resourcepool.translation import gettext, gettext_lazy as _
 
-MAX_CHOICES = 100  # names; other names work in the URL
+MAX_CHOICES = 1_000  # names; other names work in the URL of a list
 MAX_KEY_DIGITS = 18  # that every database takes
 
 
@@ -30,11 +30,9 @@ def unowned() -> Any:
     return ~Exists(Server.objects.alive().filter(pk=OuterRef("cur_server_id")))
 
 
-def _queue_groups() -> Iterable[tuple[str, str]]:
-    return [
-        (name, name)
-        for name in QueueGroup.objects.order_by("name").values_list("name", flat=True)[:MAX_CHOICES]
-    ]
+def queue_group_choices() -> list[tuple[str, str]]:
+    names = QueueGroup.objects.order_by("name").values_list("name", flat=True)
+    return [(name, name) for name in names[:MAX_CHOICES]]
 
 
 def _narrow(rows: Any, wanted: str) -> Any:
@@ -48,7 +46,7 @@ def _narrow(rows: Any, wanted: str) -> Any:
 
 
 QueueGroupFilter = choice_filter(
-    "queue_group", _("queue group"), _queue_groups, lambda rows, name: rows.filter(queue_group__name=name)
+    "queue_group", _("queue group"), queue_group_choices, lambda rows, name: rows.filter(queue_group__name=name)
 )
 StatusFilter = choice_filter(
     "status",
@@ -82,8 +80,26 @@ def _key_in(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) <= MAX_KEY_DIGITS else 0
 
 
+def _figure(name: str, title: Any, spell: Callable[[Any], str]) -> Any:
+    """Return a column with this attribute of a server's status; None is shown as ""."""
+
+    def spelled(status: ServerStatus) -> str:
+        value = getattr(status, name)
+        return "" if value is None else spell(value)
+
+    return column("status", title, spelled, name=name)
+
+
+def _heartbeat(status: ServerStatus) -> str:
+    last = gettext("%s ago") % precise_duration(status.heartbeat)
+    ends = gettext("presumed dead in %s") % precise_duration(status.expires_in)
+    return lines(last, ends if status.is_alive else "")
+
+
 LABELS = column("labels", _("labels"), format_labels, name="offered")
-REGISTERED = column("micros_registered", _("registered"), ago_since, name="registered")
+REGISTERED = _figure("registered", _("registered"), ago)
+STATE = column("badge", _("state"), lambda badge: badge.html, name="status_badge")
+HEARTBEAT = column("status", _("heartbeat"), _heartbeat, name="heartbeat")
 
 
 @admin.register(Server)
@@ -91,15 +107,20 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
     """One row for each run of a process; it is removed when the process has left or was presumed dead."""
 
     list_display = (
-        *("named", "queue_group", "status_badge", "heartbeat", "queues", "weight", "limit"),
-        *(LABELS, REGISTERED, "holder"),
+        *("named", "queue_group", STATE, HEARTBEAT, "queues", "weight", "limit", LABELS, REGISTERED, "holder"),
     )
     fields = (
-        *("queue_group", "name", "holder", "status_badge", "heartbeat"),
-        column("ttl", _("presumed dead after"), spell=exact_duration),
+        *(
+            "queue_group",
+            "name",
+            "holder",
+            STATE,
+            HEARTBEAT,
+            _figure("ttl", _("presumed dead after"), exact_duration),
+        ),
         *("weight", "limit", LABELS, "queues", REGISTERED),
-        column("micros_idle", _("no queue for"), for_time_since, name="idle"),
-        column("micros_last_activity", _("last asked for work"), ago_since, name="last_activity"),
+        _figure("idle", _("no queue for"), lambda seconds: gettext("for %s") % duration(seconds)),
+        _figure("last_activity", _("last asked for work"), ago),
         *("in_hand", "fence"),
     )
     list_filter = (QueueGroupFilter, "state")
@@ -108,54 +129,24 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
     actions = ()
     operations = by_name(DRAIN, UNDRAIN)
 
-    def get_queryset(self, request: HttpRequest) -> Any:
-        rows: Any = super().get_queryset(request)
-        return rows.with_ages()
-
     def load_column_values(self, rows: Any) -> None:
-        """Set ``owned_count`` and ``requested_count`` of each server: how many queues it has, and has requested."""
-        pks, queue_groups = {server.pk for server in rows}, {server.queue_group_id for server in rows}
-        queues = Queue.objects.filter(queue_group__in=queue_groups).order_by()
-        owned = queues.filter(cur_server__in=pks).values_list("cur_server").annotate(Count("pk"))
-        requests = queues.filter(requested_at__isnull=False, req_server__in=pks)
-        requested = requests.values_list("req_server").annotate(Count("pk"))
-        counts = dict(owned), dict(requested)
+        """Set the status and the badge of each server; None if it has just left."""
+        groups = queue_groups({server.queue_group.name for server in rows}, flaps=False)
+        found = {one.pk: (one, badge_of_server(group, one)) for group in groups for one in group.servers}
         for server in rows:
-            server.owned_count, server.requested_count = (count.get(server.pk, 0) for count in counts)
+            server.status, server.badge = found.get(server.pk, (None, None))
 
     @admin.display(description=_("server"))
     def named(self, server: Any) -> str:
         return str(server)
 
-    @admin.display(description=_("state"))
-    def status_badge(self, server: Any) -> str:
-        micros = server.micros_last_activity
-        status = SimpleNamespace(
-            is_alive=server.micros_left > 0,
-            is_draining=server.state == Server.State.DRAINING,
-            heartbeat=_since_heartbeat(server),
-            queues=server.owned_count,
-            last_activity=None if micros is None else -micros / 1_000_000,
-            in_hand=server.in_hand,
-        )
-        return badge_of_server(server.queue_group, status).html
-
-    @admin.display(description=_("heartbeat"))
-    def heartbeat(self, server: Any) -> str:
-        left = server.micros_left / 1_000_000
-        last = gettext("%s ago") % precise_duration(_since_heartbeat(server))
-        return lines(last, gettext("presumed dead in %s") % precise_duration(left) if left > 0 else "")
-
     @admin.display(description=_("queues"))
     def queues(self, server: Any) -> str:
-        owned = link_to_list(self.admin_site, Queue, server.owned_count, server=server.pk)
-        requested = server.requested_count
+        if server.status is None:
+            return ""
+        owned = link_to_list(self.admin_site, Queue, server.status.queues, server=server.pk)
+        requested = server.status.awaits
         return lines(owned, gettext("%d requested") % requested if requested else "")
-
-
-def _since_heartbeat(server: Any) -> float:
-    seconds: float = server.ttl - server.micros_left / 1_000_000
-    return max(0.0, seconds)
 
 
 @admin.register(Move)
@@ -167,8 +158,8 @@ class MoveAdmin(ExactSearchMixin, ReadOnlyAdmin):
     )
     list_filter = (
         choice_filter(
-            "queue_group", _("queue group"), _queue_groups
-        ),  # its rows have the name instead of the key
+            "queue_group", _("queue group"), queue_group_choices
+        ),  # its rows have the name, not the key
         choice_filter("what", _("action"), Move.Action.choices),
     )
     search_fields = ("queue_id",)

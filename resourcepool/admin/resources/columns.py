@@ -17,11 +17,6 @@ from resourcepool.translation import gettext, gettext_lazy as _
 
 # The status of a draining resource after its lease, if other than out of service.
 AFTER_LEASE = {
-    Status.RESERVED: _("It will be reserved when its lease ends."),
-    Status.QUARANTINED: _("It will be quarantined when its lease ends."),
-    Status.RETIRED: _("It will be retired when its lease ends."),
-}
-AFTER_LEASE = {
     Status.RESERVED: _("reserved after its lease"),
     Status.QUARANTINED: _("quarantined after its lease"),
     Status.RETIRED: _("retired after its lease"),

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -26,15 +26,14 @@ from resourcepool.taskqueue.running_task import close_leaked_connections
 from resourcepool.taskqueue.timers import claims, handlers
 from resourcepool.taskqueue.timers.claims import Change, ClaimedTimer
 from resourcepool.taskqueue.timers.handlers import RunningTimer
-from resourcepool.taskqueue.timers.models import RESEND_AFTER, Timer
-from resourcepool.taskqueue.timers.nodes import Node, Rule, may_handle, node_labels, node_version
+from resourcepool.taskqueue.timers.models import RESEND_AFTER, Timer, Topic
+from resourcepool.taskqueue.timers.nodes import Node, node_labels, node_version
 from resourcepool.taskqueue.timers.runner import (
     MAX_AHEAD,
     MIN_PAUSE,
     DueTimer,
     DueTimers,
     TimerRunner,
-    read_rules,
     refuse_transaction,
 )
 from resourcepool.taskqueue.worker_loop import InHand, Worker, run_in_context, store
@@ -45,46 +44,32 @@ logger = logging.getLogger(__name__)
 BROKER_PAUSE = 1.0  # seconds without hand-overs after an error of the broker
 RETRY_INTERVAL = 0.1  # seconds between two tries to store a result
 
-Send = Callable[[int, int, float | None], object]
-"""Sends the primary key and the fence of a timer, and the seconds that its handler may run (None: no limit)."""
-
-HandOver = Callable[[], AbstractContextManager[Send]]
-"""Returns a context that raises at its start while nothing can be sent."""
-
 
 class DispatchingRunner(TimerRunner):
-    """A node that runs no handlers: it hands timers over to other processes, which call ``handle``.
-
-    DispatchingRunner(by_celery).run()
-    """
-
-    def __init__(self, by: HandOver, **options: Any) -> None:
-        """Create the runner; ``options`` as for ``TimerRunner``."""
-        super().__init__(**options)
-        self._by = by
+    """A node that runs no handlers: it hands timers over to Celery workers, which call ``handle``."""
 
     def _worker(self, using: str, node: Node) -> Worker[RunningTimer]:
-        return TimerDispatcher(using, node, self._late_rate, self._wakeup, self._by)
+        return TimerDispatcher(using, node, self._late_rate, self._wakeup)
 
 
 class TimerDispatcher(Worker[RunningTimer]):
-    """A node that runs no handlers: it hands each due timer over to another process, such as a Celery worker.
+    """The worker of such a node.
 
     A timer is first reserved in the database, under a new fence, and then sent. If the message is lost or no process
     claims the timer, it is handed over again. A late message no longer matches the fence.
     """
 
-    def __init__(self, using: str, node: Node, late_rate: float, wakeup: Wakeup, by: HandOver) -> None:
+    def __init__(self, using: str, node: Node, late_rate: float, wakeup: Wakeup) -> None:
         self.in_hand = InHand(wakeup)  # always empty
-        self._using, self._by, self._wakeup = using, by, wakeup
+        self._using, self._wakeup = using, wakeup
         self._timers, self._paused_until = DueTimers(using, node, late_rate), 0.0
 
     def exchange(self, *, may_begin: bool) -> float:
         now = monotonic()
         if may_begin:
-            self._timers.read_rules(now)
+            self._timers.read_topics(now)
         due, next_at = self._timers.choose(MAX_AHEAD if may_begin and now >= self._paused_until else 0)
-        if (due or self._timers.has_unanswered) and not self._hand_over(due) and due:
+        if due and not self._hand_over(due):
             return monotonic() + MIN_PAUSE  # others claimed or locked them
         return next_at
 
@@ -92,14 +77,14 @@ class TimerDispatcher(Worker[RunningTimer]):
         """Hand due timers over; while the broker cannot be reached, the database is not changed."""
         with ExitStack() as stack:
             try:
-                send = stack.enter_context(self._by())
+                send = stack.enter_context(celery_sender())
             except Exception as error:  # noqa: BLE001 (any of any broker)
                 logger.warning("timers cannot be handed over: %s: %s", type(error).__name__, error)
                 self._paused_until = monotonic() + BROKER_PAUSE
                 return len(due)  # do not query again at once
             handed, _ = self._timers.claim(due, partial(hand_over, self._using))
             for number, timer in enumerate(handed):
-                handler = handlers.find(timer.rule.name)
+                handler = handlers.find(timer.topic.name)
                 try:
                     send(timer.pk, timer.fence, None if handler is None else handler.max_runtime)
                 except Exception as error:  # noqa: BLE001
@@ -112,7 +97,7 @@ class TimerDispatcher(Worker[RunningTimer]):
         return len(handed)
 
 
-def hand_over(using: str, due: Collection[int], rules: Mapping[str, Rule], holder: str) -> claims.Answer:
+def hand_over(using: str, due: Collection[int], topics: Mapping[str, Topic], holder: str) -> claims.Answer:
     """Reserve due timers for other processes, which claim them by the returned fences.
 
     A timer stays pending, so that it can be cancelled, and is due again after ``RESEND_AFTER``. Its ``started_at`` is
@@ -133,24 +118,24 @@ def hand_over(using: str, due: Collection[int], rules: Mapping[str, Rule], holde
         return Change("hand over", RESEND_AFTER, tuple(columns.items()))
 
     with short_transaction(connections[using]):
-        handed = claims.claim(using, claims.due_rows(using, due, holder), rules, holder, reserve)
+        handed = claims.claim(using, claims.due_rows(using, due, holder), topics, holder, reserve)
     if unclaimed:
         logger.warning("%d timers were handed over but not claimed within %g s", len(unclaimed), RESEND_AFTER)
     return handed, set()
 
 
-def claim_handed_over(using: str, pk: int, fence: int, rule: Rule, holder: str) -> ClaimedTimer | None:
+def claim_handed_over(using: str, pk: int, fence: int, topic: Topic, holder: str) -> ClaimedTimer | None:
     """Claim a timer that was handed over under this fence; None: the fence is outdated. See ``finish_and_claim``."""
-    rows = Timer.objects.using(using).filter(pk=pk, topic_id=rule.name).unfinished()
+    rows = Timer.objects.using(using).filter(pk=pk, topic_id=topic.name).unfinished()
     matching = rows.filter(Q(fence=fence, state=Timer.State.PENDING) | Q(holder=holder))
     with short_transaction(connections[using]):
-        claimed = claims.claim(using, matching, {rule.name: rule}, holder)
+        claimed = claims.claim(using, matching, {topic.name: topic}, holder)
     return claimed[0] if claimed else None
 
 
 @contextlib.contextmanager
-def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
-    """Yield a function that hands a timer over to a Celery task: ``DispatchingRunner(by_celery)``.
+def celery_sender() -> Iterator[Callable[[int, int, float | None], object]]:
+    """Yield a function that sends a Celery task for a timer: its primary key, its fence and its ``max_runtime``.
 
     A handler's ``max_runtime`` is the hard time limit of its task: a prefork worker kills the process.
 
@@ -199,7 +184,7 @@ def handle(pk: int, fence: int) -> str | None:
         claimed = retrying(connections[using], partial(_claim, using, pk, fence, default_holder()))
     if claimed is None:
         return None
-    timer = _HandedTimer(using, claimed, handlers.find(claimed.rule.name))
+    timer = _HandedTimer(using, claimed, handlers.find(claimed.topic.name))
     try:
         result = run_in_context(timer)
     except BaseException:
@@ -214,18 +199,17 @@ def handle(pk: int, fence: int) -> str | None:
 def _claim(using: str, pk: int, fence: int, holder: str) -> ClaimedTimer | None:
     # An earlier try whose reply was lost has changed the fence, but has set this holder.
     rows = Timer.objects.using(using).filter(Q(fence=fence) | Q(holder=holder), pk=pk)
-    topic = rows.values_list("topic_id", flat=True).first()
-    if topic is None or handlers.find(topic) is None:
+    row = rows.select_related("topic").first()
+    if row is None or handlers.find(row.topic_id) is None:
         return None
-    rule = read_rules(using, [topic]).get(topic)
-    if rule is None or rule.is_paused or not may_handle(rule, node_labels(), node_version()):
+    if row.topic.is_paused or row.topic.refusal(node_labels(), node_version()):
         return None
-    return claim_handed_over(using, pk, fence, rule, holder)
+    return claim_handed_over(using, pk, fence, row.topic, holder)
 
 
 def _store(using: str, timer: RunningTimer, ended: Result) -> None:
     """Store the result; retry for up to a ttl while the row is locked or the database cannot be reached."""
-    gives_up_at = monotonic() + timer.claimed.rule.ttl
+    gives_up_at = monotonic() + timer.claimed.topic.ttl
 
     def send(ends: Mapping[RunningTimer, Result]) -> claims.Answer:
         pairs = [(timer.claimed, result) for timer, result in ends.items()]

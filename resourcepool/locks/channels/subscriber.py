@@ -15,10 +15,10 @@ from resourcepool.db import dialect
 from resourcepool.db.sync_async import ASYNC, Mode, for_asyncio, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
-from resourcepool.locks.base import wait_seconds
 from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.channels.position import Message, Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
+from resourcepool.locks.lockable import wait_seconds
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
 

@@ -14,10 +14,10 @@ from resourcepool.db.dialect import aware
 from resourcepool.db.retry import retrying
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, MessagesMissed
-from resourcepool.locks.base import wait_seconds
 from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.channels.subscription import From, checked_start
+from resourcepool.locks.lockable import wait_seconds
 from resourcepool.management.arguments import arg, field_values, operation_arguments, parse_json, yes
 from resourcepool.management.layout import one_line
 from resourcepool.management.subcommands import Options, Subcommand, action

@@ -11,7 +11,7 @@ from resourcepool.clock import monotonic
 from resourcepool.management.arguments import Argument, arg, change_arguments, flag, operation_arguments
 from resourcepool.management.commands import resourcepool_operate
 from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
-from resourcepool.management.layout import render_text, table
+from resourcepool.management.layout import FittedTable, render_text
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.status.resources.holders import active_leases
 from resourcepool.translation import gettext as _, gettext_lazy
@@ -77,7 +77,7 @@ class Command(resourcepool_operate.Command):
             sleep(min(POLL, max(0.0, until - monotonic())))
         for model, rows in chosen.items():
             if pks := list(rows.draining().values_list("pk", flat=True)[:MAX_LISTED]):
-                leases = table(active_leases(model, pks=pks), LEASE_COLUMNS)
+                leases = FittedTable(active_leases(model, pks=pks), LEASE_COLUMNS)
                 self.note(render_text(self.printer, [leases]))
         return held
 

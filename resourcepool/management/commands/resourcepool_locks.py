@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from resourcepool.locks.bulk_release import release_all
 from resourcepool.management.arguments import arg, field_values, flag, operation_arguments
 from resourcepool.management.base import actor
-from resourcepool.management.layout import Column, name_value_lines, one_line, or_dash, table
+from resourcepool.management.layout import FittedTable, name_value_lines, one_line
 from resourcepool.management.subcommands import (
     CommandGroup,
     Options,
@@ -25,8 +25,9 @@ from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, lock_badge, s
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_NAMES, LockStatus, lock_named, locks
 from resourcepool.status.locks.summary import held_by, lock_facts, processes
+from resourcepool.status.system import count, seconds, text, whole
 from resourcepool.status.times import duration
-from resourcepool.translation import gettext as _, gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy
 
 HOLDER = 26  # characters of a holder in a table
 
@@ -97,7 +98,7 @@ class Command(CommandGroup):
         if not matching:
             raise CommandError(_("no process matching %s holds anything; nothing was changed") % holder)
         (reason,) = field_values(REVOKE_HOLDER, options).values()
-        self.show([], [table(held_by(matching), HELD_BY_PROCESS)])
+        self.show([], [FittedTable(held_by(matching), HELD_BY_PROCESS)])
         if len(matching) > 1:
             text = _("%(holder)s matches several processes: %(processes)s; name one. Nothing was changed.")
             raise CommandError(text % {"holder": holder, "processes": ", ".join(sorted(matching))})
@@ -106,7 +107,7 @@ class Command(CommandGroup):
             return
         (process,) = matching
         revoked = release_all(process, reason=reason, actor=actor())
-        self.stdout.write(ngettext("%d permit was revoked.", "%d permits were revoked.", revoked) % revoked)
+        self.stdout.write(_("Revoked permits: %d.") % revoked)
 
     def resize(self, options: Options) -> None:
         (one,) = _named(options["name"], LockKind.SEMAPHORE)
@@ -172,24 +173,23 @@ def _first(one: LockStatus) -> str:
     if one.kind is LockKind.BARRIER:
         return str(lock_badge(one).label)
     if not one.kind.is_held:
-        return ngettext("%d notified", "%d notified", one.held) % one.held if one.held else "-"
+        return _("%d notified") % one.held if one.held else "-"
     return short_holder(one.in_use[0].holder) if one.in_use else "-"
 
 
+NAMED = (text(gettext_lazy("kind"), "kind"), text(gettext_lazy("name"), "name", widest=24))
 COLUMNS = (
-    Column(gettext_lazy("kind"), lambda one: one.kind.value),
-    Column(gettext_lazy("name"), lambda one: one.name, widest=24),
-    Column(gettext_lazy("held"), _held, is_number=True),
-    Column(gettext_lazy("holder"), _first, widest=HOLDER),
-    Column(gettext_lazy("waiters"), lambda one: one.waiters, is_number=True),
-    Column(gettext_lazy("longest wait"), lambda one: or_dash(one.longest_wait, duration)),
+    *NAMED,
+    whole(gettext_lazy("held"), _held),
+    text(gettext_lazy("holder"), _first, widest=HOLDER),
+    count(gettext_lazy("waiters"), "waiters"),
+    seconds(gettext_lazy("longest wait"), "longest_wait"),
 )
 HELD_BY_PROCESS = (
-    Column(gettext_lazy("kind"), lambda one: one.kind.value),
-    Column(gettext_lazy("name"), lambda one: one.name, widest=24),
-    Column(gettext_lazy("permits"), lambda one: one.permits, is_number=True),
-    Column(gettext_lazy("holder"), lambda one: one.who, widest=HOLDER),
-    Column(gettext_lazy("process"), lambda one: one.process),
+    *NAMED,
+    count(gettext_lazy("permits"), "permits"),
+    text(gettext_lazy("holder"), "who", widest=HOLDER),
+    text(gettext_lazy("process"), "process"),
 )
 
 
@@ -197,7 +197,7 @@ def locks_as_text(statuses: Sequence[LockStatus], wait_cycles: Sequence[Cycle]) 
     """Return a table, followed by the wait cycles if there are any."""
     if not statuses:
         return [_("No names found.")]
-    return [table(statuses, COLUMNS), *(["", *cycles_as_text(wait_cycles)] if wait_cycles else [])]
+    return [FittedTable(statuses, COLUMNS), *(["", *cycles_as_text(wait_cycles)] if wait_cycles else [])]
 
 
 def full_report(statuses: Sequence[LockStatus]) -> tuple[dict[str, Any], Iterator[Any]]:

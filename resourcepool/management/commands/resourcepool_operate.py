@@ -11,18 +11,19 @@ from resourcepool.events import localized
 from resourcepool.management import arguments
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import Column, more_rows_note, one_line, or_dash, table
+from resourcepool.management.layout import FittedTable, more_rows_note, one_line
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.operation import Applied, described
 from resourcepool.resources.registry import select_resources
 from resourcepool.status.resources.holders import last_leased_by, locked
 from resourcepool.status.snapshots import read_each
+from resourcepool.status.system import text
 from resourcepool.translation import gettext as _, gettext_lazy
 
 COLUMNS = (
-    Column(gettext_lazy("id"), lambda row: row.pk),
-    Column(gettext_lazy("resource"), str),
-    Column(gettext_lazy("holder"), lambda row: or_dash(row.holder)),
+    text(gettext_lazy("id"), "pk"),
+    text(gettext_lazy("resource"), str),
+    text(gettext_lazy("holder"), "holder"),
 )
 
 
@@ -67,7 +68,7 @@ class Command(OperatorCommand):
         found, limit, dry_run = sum(counts.values()), options["limit"], options["dry_run"]
         listed = [row for model in counts for row in targets[model].order_by("pk")[:limit]][:limit]
         if listed and not self.as_json:
-            self.show(listed, [table(listed, COLUMNS), *more_rows_note(len(listed), found)])
+            self.show(listed, [FittedTable(listed, COLUMNS), *more_rows_note(len(listed), found)])
         if found and options["all"] and not dry_run:
             self.confirm(_("Change all %s?") % f"{found:,}", yes=options["yes"])
         applied = {
@@ -99,11 +100,11 @@ class Command(OperatorCommand):
     def _show_result(self, applied: Mapping[Any, Applied], listed: Sequence[Any], *, dry_run: bool) -> None:
         for model, result in applied.items():
             names = [one_line(row) for row in listed if type(row) is model]
-            texts = result.done_messages(model, names)
+            lines = result.done_messages(model, names)
             if dry_run and result.found:
-                texts = [_("Would change %s.") % described(model, result.found, names)]
-            for text in texts:
-                self.stdout.write(text)
+                lines = [_("Would change %s.") % described(model, result.found, names)]
+            for line in lines:
+                self.stdout.write(line)
             if result.changed and result.skipped:
                 self.note(result.skipped_message)
 

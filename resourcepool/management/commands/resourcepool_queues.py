@@ -22,7 +22,7 @@ from resourcepool.management.arguments import (
 )
 from resourcepool.management.base import actor
 from resourcepool.management.commands.resourcepool_status import alarms_as_text
-from resourcepool.management.layout import more_rows_note, one_line, table
+from resourcepool.management.layout import FittedTable, more_rows_note, one_line
 from resourcepool.management.subcommands import CommandGroup, Options, Report, Subcommand, action, query
 from resourcepool.operations.operation import Applied
 from resourcepool.operations.queues import (
@@ -46,7 +46,7 @@ from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_grou
 from resourcepool.status.queues.queues import moves, queues_named, queues_of
 from resourcepool.status.queues.system import queue_alarms
 from resourcepool.status.snapshots import as_data
-from resourcepool.translation import gettext as _, gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy
 
 MAX_QUEUES_ON_MAP = 2_000
 MAX_MOVES = 1_000
@@ -128,7 +128,7 @@ class Command(CommandGroup):
             raise BadOption(_option(first), settings[first], because=why)
         else:
             administration.add_queues(name, ids, **columns)
-        self._say_how_many(ngettext("Added %s queue.", "Added %s queues.", len(ids)), len(ids))
+        self._say_how_many(_("Added queues: %s."), len(ids))
 
     def change(self, options: Options) -> None:
         name, ids, labels = options["queue_group"], expand_ids(options["queue"]), parse_labels(options["label"])
@@ -140,7 +140,7 @@ class Command(CommandGroup):
         if not changes:
             raise BadOption("change", name, because=_("add --parameter, --label or --no-label"))
         administration.change_queues(name, ids, by=actor(), **changes)
-        self._say_how_many(ngettext("Changed %s queue.", "Changed %s queues.", len(ids)), len(ids))
+        self._say_how_many(_("Changed queues: %s."), len(ids))
 
     def pin(self, options: Options) -> None:
         if not options["to"]:
@@ -237,7 +237,7 @@ def _show(options: Options) -> Report:
 def _show_all(statuses: Sequence[QueueGroupStatus]) -> Report:
     add = "`manage.py resourcepool_queues add <queue group> <queue> .. --new`"
     empty = _("No queue groups yet; create one with %s.") % add
-    return {}, [table(statuses, report.QUEUE_GROUPS) if statuses else empty]
+    return {}, [FittedTable(statuses, report.QUEUE_GROUPS) if statuses else empty]
 
 
 def _show_one(status: QueueGroupStatus, ids: Sequence[str], limit: int) -> Report:

@@ -8,14 +8,15 @@ from resourcepool.history.models import open_leaks
 from resourcepool.management import arguments, subcommands
 from resourcepool.management.arguments import Argument, arg, flag, limit_argument
 from resourcepool.management.base import OperatorCommand
-from resourcepool.management.layout import Column, Folded, counts, more_rows_note, one_line, table
+from resourcepool.management.layout import FittedTable, Folded, more_rows_note, one_line
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.alarms import alarms_of, read_systems
 from resourcepool.status.internals import JobStatus, jobs
 from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.resources.pools import PoolStatus, pools
-from resourcepool.status.times import ago, duration, timestamp_with_age
+from resourcepool.status.system import Figure, count, seconds, text, whole
+from resourcepool.status.times import ago, timestamp_with_age
 from resourcepool.translation import gettext, gettext_lazy as _
 
 MAX_ALARM = 2_000  # characters
@@ -67,7 +68,7 @@ class Command(OperatorCommand):
         data["leases"] = [lease for leases, _total in self.leases for lease in leases]
         data["leases_total"] = sum(total for _some, total in self.leases)
         for some, total in self.leases:
-            parts += ["", table(some, LEASE_COLUMNS), *more_rows_note(len(some), total)]
+            parts += ["", FittedTable(some, LEASE_COLUMNS), *more_rows_note(len(some), total)]
         return data, parts if self.leases else [*parts, "", gettext("No active leases.")]
 
 
@@ -84,26 +85,26 @@ IF_ANY = (State.RESERVED, State.RETIRED)
 SHORT_LABELS = {State.COOLING: _("cooling"), State.OUT: _("out")}  # as headings
 
 USE = (
-    Column(_("used"), lambda pool: f"{pool.utilisation:.0%}", is_number=True),
-    counts(_("waiting"), lambda pool: pool.waiters),
-    Column(_("oldest"), lambda pool: duration(pool.oldest_wait) if pool.waiters else "-", is_number=True),
+    whole(_("used"), lambda pool: f"{pool.utilisation:.0%}"),
+    count(_("waiting"), "waiters"),
+    seconds(_("oldest"), lambda pool: pool.oldest_wait if pool.waiters else None),
 )
 LEASE_COLUMNS = (
-    Column(_("id"), lambda lease: lease.row.pk),
-    Column(_("resource"), lambda lease: lease.row),
-    Column(_("holder"), lambda lease: lease.holder),
-    Column(_("host"), lambda lease: f"{lease.host} pid {lease.pid}" if lease.pid else lease.host or "-"),
-    Column(_("since"), lambda lease: timestamp_with_age(lease.since, lease.held)),
-    Column(_("expires in"), lambda lease: duration(lease.expires_in), is_number=True),
+    text(_("id"), "row.pk"),
+    text(_("resource"), "row"),
+    text(_("holder"), "holder"),
+    text(_("host"), lambda lease: f"{lease.host} pid {lease.pid}" if lease.pid else lease.host),
+    text(_("since"), lambda lease: timestamp_with_age(lease.since, lease.held)),
+    seconds(_("expires in"), "expires_in"),
 )
 
 
 def pools_as_text(pools: Sequence[PoolStatus]) -> list[Any]:
     """Return a table of the pools, and the full error, with the command to run, of each that cannot be read."""
     states = [*ALWAYS, *(state for state in IF_ANY if any(pool.counts[state] for pool in pools))]
-    columns = [Column(gettext("pool"), lambda pool: pool.label), *map(_count_in, states), *USE]
+    columns = [text(_("pool"), "label"), *map(_count_in, states), *USE]
     readable = [pool for pool in pools if not pool.error]
-    tables = [table(readable, columns)] if readable else []
+    tables = [FittedTable(readable, columns)] if readable else []
     return [*tables, *(f"{pool.label}: {one_line(localized(pool.error), 300)}" for pool in pools if pool.error)]
 
 
@@ -121,8 +122,8 @@ def alarms_as_text(alarms: Sequence[Alarm]) -> list[Any]:
     return ["", gettext("Alarms:"), *lines] if lines else []
 
 
-def _count_in(state: State) -> Column:
-    return counts(SHORT_LABELS.get(state, state.label), lambda pool: pool.counts[state])
+def _count_in(state: State) -> Figure:
+    return count(SHORT_LABELS.get(state, state.label), lambda pool: pool.counts[state])
 
 
 def _last_run(job: JobStatus) -> str:

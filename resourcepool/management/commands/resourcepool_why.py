@@ -13,7 +13,7 @@ from resourcepool.management.arguments import Argument, arg, flag, limit_argumen
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.commands.resourcepool_locks import HELD_BY_PROCESS, full_report
 from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
-from resourcepool.management.layout import Column, more_rows_note, name_value_lines, one_line, or_dash, table
+from resourcepool.management.layout import FittedTable, more_rows_note, name_value_lines, one_line
 from resourcepool.management.queues_report import QUEUE_GROUPS
 from resourcepool.management.work_commands import statuses_as_text
 from resourcepool.status.locks.kinds import LockKind
@@ -25,6 +25,7 @@ from resourcepool.status.resources import why
 from resourcepool.status.resources.waiters import TicketStatus, WaiterStatus
 from resourcepool.status.resources.why import HolderExplanation, ResourceExplanation
 from resourcepool.status.search import Matches, find, without_password
+from resourcepool.status.system import seconds, text, whole
 from resourcepool.status.times import duration, timestamp_with_age
 from resourcepool.translation import gettext as _, gettext_lazy
 
@@ -110,7 +111,7 @@ class Command(OperatorCommand):
         if not kind and name.isprintable() and (groups := queue_groups([name])):
             data["queue_group"] = groups[0]
             text = _("Details: manage.py resourcepool_queues show %s") % shlex.quote(one_line(name))
-            parts += ["", table(groups, QUEUE_GROUPS), text]
+            parts += ["", FittedTable(groups, QUEUE_GROUPS), text]
         if kind not in systems and (locks := lock_named(name, kind)):
             in_data, lines = full_report(locks)
             data |= in_data
@@ -122,7 +123,7 @@ class Command(OperatorCommand):
     def _show_locks_of(self, holder: str) -> bool:
         """Show the locks held by the processes that match ``holder``; return whether there are any."""
         if held := held_by(processes(holder)):
-            self.show({"holds": held}, [table(held, HELD_BY_PROCESS)])
+            self.show({"holds": held}, [FittedTable(held, HELD_BY_PROCESS)])
         return bool(held)
 
 
@@ -147,18 +148,18 @@ def _wants(ticket: TicketStatus) -> str:
 
 
 ENDINGS = (
-    Column(gettext_lazy("at"), lambda ending: timestamp_with_age(ending.at, ending.age)),
-    Column(gettext_lazy("how"), lambda ending: ending.what.label),
-    Column(gettext_lazy("held for"), lambda ending: or_dash(ending.seconds, duration)),
-    Column(gettext_lazy("holder"), lambda ending: or_dash(ending.holder)),
-    Column(gettext_lazy("by"), lambda ending: or_dash(ending.actor)),
-    Column(gettext_lazy("reason"), lambda ending: or_dash(localized(ending.reason))),
+    text(gettext_lazy("at"), lambda ending: timestamp_with_age(ending.at, ending.age)),
+    text(gettext_lazy("how"), "what.label"),
+    seconds(gettext_lazy("held for"), "seconds"),
+    text(gettext_lazy("holder"), "holder"),
+    text(gettext_lazy("by"), "actor"),
+    text(gettext_lazy("reason"), lambda ending: localized(ending.reason)),
 )
 AHEAD = (
-    Column(gettext_lazy("holder"), lambda ticket: ticket.holder),
-    Column(gettext_lazy("wants"), _wants),
-    Column(gettext_lazy("waited"), lambda ticket: duration(ticket.waited)),
-    Column(gettext_lazy("priority"), lambda ticket: ticket.priority),
+    text(gettext_lazy("holder"), "holder"),
+    text(gettext_lazy("wants"), _wants),
+    seconds(gettext_lazy("waited"), "waited"),
+    whole(gettext_lazy("priority"), "priority"),
 )
 
 
@@ -168,7 +169,7 @@ def resource_as_text(resource: ResourceExplanation) -> Iterator[Any]:
     yield ""
     if resource.endings:
         yield _("How its last leases ended:")
-        yield table(resource.endings, ENDINGS)
+        yield FittedTable(resource.endings, ENDINGS)
     else:
         yield _("No ended leases in the history.")
 
@@ -179,11 +180,11 @@ def holder_as_text(holder: HolderExplanation) -> Iterator[Any]:
         yield from [
             "",
             _("Leases:"),
-            table(holder.leases, LEASE_COLUMNS),
+            FittedTable(holder.leases, LEASE_COLUMNS),
             *more_rows_note(len(holder.leases), holder.leases_total),
         ]
     if holder.holds:
-        yield from ["", table(holder.holds, HELD_BY_PROCESS)]
+        yield from ["", FittedTable(holder.holds, HELD_BY_PROCESS)]
     for waits in holder.waits:
         yield from ["", *_waiting(waits)]
     if not holder.leases and not holder.waits:
@@ -220,6 +221,6 @@ def _waiting(waiter: WaiterStatus) -> Iterator[Any]:
     yield name_value_lines((f"{name}:", value) for name, value in facts.items())
     if waiter.in_front:
         yield _("Ahead of it in line:")
-        yield table(waiter.in_front, AHEAD)
+        yield FittedTable(waiter.in_front, AHEAD)
         if waiter.ahead > len(waiter.in_front):
             yield _("%s more") % f"{waiter.ahead - len(waiter.in_front):,}"

@@ -11,7 +11,7 @@ from django.db.models import Case, Count, OuterRef, Q, Subquery, When
 from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow, Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind, about_row
-from resourcepool.status.badge import NO_READER, WORKING, Badge, Level
+from resourcepool.status.badge import NO_READER, WORKING, Badge, Level, first_badge
 from resourcepool.status.snapshots import Since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.system import LOCKS, NamedSystem, Panel, RowList, count, seconds, text
@@ -84,7 +84,7 @@ class ChannelStatus(ReasonsMixin):
             (not is_read, NO_READER),
             (self.published, WORKING),
         )
-        return next((badge for applies, badge in states if applies), QUIET)
+        return first_badge(states, QUIET)
 
     def reasons(self) -> Iterator[str]:
         for one in self.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
@@ -211,12 +211,5 @@ SYSTEM = NamedSystem(
     subject=ABOUT_CHANNELS,
     alarm_lists={None: DURABLE},
     alarm_operations={AlarmKind.MISSED_MESSAGES: ("move",), AlarmKind.LAGGING: ("move", "remove")},
-    panel=Panel(
-        _("Channels"),
-        _("messages to all subscribers"),
-        order=40,
-        id_prefix="rpc",
-        css="rp-topics",
-        details=Subscription,
-    ),
+    panel=Panel(_("Channels"), _("messages to all subscribers"), order=40),
 )

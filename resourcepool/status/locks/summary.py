@@ -129,9 +129,7 @@ def lock_facts(one: LockStatus, wait_cycles: Iterable[Cycle] = ()) -> Iterator[t
     if one.before:
         yield _("held before by"), before_text(one)
     if one.longest_wait is not None:
-        text = ngettext(
-            "%(count)d waiter, for %(wait)s.", "%(count)d waiters, the first for %(wait)s.", one.waiters
-        )
+        text = _("%(count)d, the first for %(wait)s")
         yield _("waiters"), text % {"count": one.waiters, "wait": duration(one.longest_wait)}
     for waiter in one.line:
         text = _("%(holder)s: %(permits)d, waiting for %(waited)s")
@@ -174,11 +172,9 @@ def lock_alarms(locks: LocksSummary, oldest: float) -> Iterator[Alarm]:
     for one in locks.waited:
         is_deadlocked = any(cycle.is_about(one.kind, one.name) for cycle in deadlocks)
         if not is_deadlocked and one.longest_wait is not None and one.longest_wait > oldest:
-            text = ngettext(
-                "%(count)d waiter, for %(wait)s; held by %(holder)s.",
-                "%(count)d waiters, the first for %(wait)s; held by %(holder)s.",
-                one.waiters,
-            ) % {"count": one.waiters, "wait": duration(one.longest_wait), "holder": first_holders(one) or "-"}
+            text = _("waiters: %(count)d, the first for %(wait)s; held by %(holder)s.")
+            wait, holder = duration(one.longest_wait), first_holders(one) or "-"
+            text %= {"count": one.waiters, "wait": wait, "holder": holder}
             row = about_row(one.kind.model, one.kind.page_key(one.name))
             yield Alarm(AlarmKind.LOCK_WAIT, _about(one.kind, one.name), text, **row)
 

@@ -8,13 +8,13 @@ from typing import Any
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind, about_row
-from resourcepool.status.badge import PAUSED, WORKING, Badge, Level
+from resourcepool.status.badge import PAUSED, WORKING, Badge, Level, first_badge
 from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.system import QUEUES, RowList, System, gauge
 from resourcepool.status.times import duration
 from resourcepool.text import printable
-from resourcepool.translation import gettext as _, gettext_lazy, ngettext
+from resourcepool.translation import gettext as _, gettext_lazy
 
 IDLE_HEARTBEATS = 10  # a server may have no queue, or ask for no work, for this long
 LATE_HEARTBEATS = 2  # intervals without a heartbeat, or until other servers act on overdue changes
@@ -36,19 +36,12 @@ def _unowned(status: QueueGroupStatus) -> Iterator[Alarm]:
     if not status.unowned or status.unowned_for is None or status.unowned_for <= limit:
         return
     if status.alive:
-        text = ngettext(
-            "servers are running, but %(count)d queue has been unowned for %(ago)s. Queue %(example)s: %(why)s. See"
-            " %(command)s.",
-            "servers are running, but %(count)d queues have been unowned for up to %(ago)s. For example, queue"
-            " %(example)s: %(why)s. See %(command)s.",
-            status.unowned,
+        text = _(
+            "servers are running, but queues are unowned: %(count)d, for up to %(ago)s. For example, queue"
+            " %(example)s: %(why)s. See %(command)s."
         )
     else:
-        text = ngettext(
-            "no server is running; %(count)d queue has been unowned for %(ago)s. Start a server.",
-            "no server is running; %(count)d queues have been unowned for up to %(ago)s. Start a server.",
-            status.unowned,
-        )
+        text = _("no server is running; unowned queues: %(count)d, for up to %(ago)s. Start a server.")
     values = {"example": printable(status.unowned_one or "?"), "why": status.unowned_why or "?"}
     yield _alarm(
         AlarmKind.UNOWNED, status, text, count=status.unowned, ago=duration(status.unowned_for), **values
@@ -65,20 +58,15 @@ def _stalled(status: QueueGroupStatus) -> Iterator[Alarm]:
     if worst is None:
         return
     if worst.in_hand:
-        text = ngettext(
-            "server %(server)s has started no work for %(ago)s (allowed: %(within)s) and has %(count)d queue in hand:"
-            " its work hangs or takes too long. Its heartbeat continues, so no other server takes over; restart it.",
-            "server %(server)s has started no work for %(ago)s (allowed: %(within)s) and has %(count)d queues in hand:"
-            " its work hangs or takes too long. Its heartbeat continues, so no other server takes over; restart it.",
-            worst.in_hand,
+        text = _(
+            "server %(server)s has started no work for %(ago)s (allowed: %(within)s); queues in hand:"
+            " %(count)d. Its work hangs or takes too long. Its heartbeat continues, so no other server takes"
+            " over; restart it."
         )
     else:
-        text = ngettext(
-            "server %(server)s has %(count)d queue, but its code has not asked for work for %(ago)s: the code has ended"
-            " or hangs. Its heartbeat continues, so no other server takes over; restart it.",
-            "server %(server)s has %(count)d queues, but its code has not asked for work for %(ago)s: the code has"
-            " ended or hangs. Its heartbeat continues, so no other server takes over; restart it.",
-            worst.queues,
+        text = _(
+            "server %(server)s has queues (%(count)d), but its code has not asked for work for %(ago)s: the"
+            " code has ended or hangs. Its heartbeat continues, so no other server takes over; restart it."
         )
     limit = _stalled_after(status, worst.in_hand)
     spans = {"ago": duration(worst.last_activity or 0.0), "within": duration(limit)}
@@ -105,12 +93,10 @@ def _overdue_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
     worst = max(status.alive, key=lambda server: _late_by(server, status), default=None)
     if worst is None or _late_by(worst, status) <= LATE_HEARTBEATS * status.heartbeat_every:
         return
-    text = ngettext(
-        "server %(server)s must hand over %(count)d queue, requested %(ago)s ago (allowed: %(within)s): its work hangs,"
-        " or a transaction keeps the row locked. If that does not end, stop the process.",
-        "server %(server)s must hand over %(count)d queues, requested up to %(ago)s ago (allowed: %(within)s): its work"
-        " hangs, or a transaction keeps the rows locked. If that does not end, stop the process.",
-        worst.asked_for,
+    text = _(
+        "server %(server)s must hand over queues (%(count)d), requested up to %(ago)s ago (allowed:"
+        " %(within)s): its work hangs, or a transaction keeps the rows locked. If that does not end,"
+        " stop the process."
     )
     limit = takeover_after(status.handover_timeout, worst.ttl)
     spans = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
@@ -122,12 +108,9 @@ def stuck_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
     """Yield the alarm that queues stay with draining servers; operators also see it as the answer to a drain."""
     if (stuck := status.stuck) is None:
         return
-    text = ngettext(
-        "%(count)d queue stays on a draining server: queue %(queue)s on %(server)s: %(why)s. Start a server that may"
-        " have it, or end the drain.",
-        "%(count)d queues stay on draining servers, for example queue %(queue)s on %(server)s: %(why)s. Start a server"
-        " that may have them, or end the drain.",
-        stuck.count,
+    text = _(
+        "queues that stay on draining servers: %(count)d, for example queue %(queue)s on %(server)s:"
+        " %(why)s. Start a server that may have them, or end the drain."
     )
     values = {"queue": printable(stuck.queue), "server": printable(stuck.server), "why": stuck.why}
     yield _alarm(AlarmKind.DRAIN_STUCK, status, text, count=stuck.count, **values)
@@ -140,13 +123,10 @@ def _late_by(server: ServerStatus, status: QueueGroupStatus) -> float:
 def _flapping(status: QueueGroupStatus) -> Iterator[Alarm]:
     if (flapping := status.flapping) is None:
         return
-    text = ngettext(
-        "%(count)d queue changed its server more than %(normal)d times within 10 minutes: queue %(worst)s (%(changes)d"
-        " times). Servers crash, restart or are drained repeatedly; %(command)s shows the reason for each move.",
-        "%(count)d queues changed their server more than %(normal)d times within 10 minutes, most often queue %(worst)s"
-        " (%(changes)d times). Servers crash, restart or are drained repeatedly; %(command)s shows the reason for each"
-        " move.",
-        flapping.queues,
+    text = _(
+        "queues that changed their server more than %(normal)d times within 10 minutes: %(count)d, most"
+        " often queue %(worst)s (%(changes)d times). Servers crash, restart or are drained repeatedly;"
+        " %(command)s shows the reason for each move."
     )
     values = {"worst": printable(flapping.worst), "changes": flapping.changes, "normal": NORMAL_CHANGES}
     yield _alarm(AlarmKind.FLAPPING, status, text, count=flapping.queues, **values)
@@ -158,12 +138,9 @@ def _idle_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
     if not idle:
         return
     worst = max(idle, key=lambda server: server.idle or 0.0)
-    text = ngettext(
-        "%(count)d server has had no queue for more than 10 heartbeats: %(server)s, for %(ago)s. There are too few"
-        " queues, or other servers do not hand theirs over; see %(command)s.",
-        "%(count)d servers have had no queue for more than 10 heartbeats, for example %(server)s, for %(ago)s. There"
-        " are too few queues, or other servers do not hand theirs over; see %(command)s.",
-        len(idle),
+    text = _(
+        "servers without a queue for more than 10 heartbeats: %(count)d, for example %(server)s, for"
+        " %(ago)s. There are too few queues, or other servers do not hand theirs over; see %(command)s."
     )
     values = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
     yield _alarm(AlarmKind.IDLE_SERVER, status, text, about_row(Server, worst.pk), count=len(idle), **values)
@@ -216,7 +193,7 @@ def badge_of_server(group: QueueGroupStatus | QueueGroup, server: Any) -> Badge:
         (server.is_draining, DRAINING_LATE if is_late else DRAINING),
         (is_late, LATE),
     )
-    return next((badge for applies, badge in states if applies), UP)
+    return first_badge(states, UP)
 
 
 def queue_group_badge(group: QueueGroupStatus) -> Badge:
@@ -227,7 +204,7 @@ def queue_group_badge(group: QueueGroupStatus) -> Badge:
         (any(badge_of_server(group, server) is HANGS for server in group.alive), SERVER_HANGS),
         (group.unowned_why, UNOWNED),
     )
-    return next((badge for applies, badge in states if applies), WORKING)
+    return first_badge(states, WORKING)
 
 
 SYSTEM = System(

@@ -18,7 +18,7 @@ from resourcepool.status.resources.pools import in_state
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.times import duration
 from resourcepool.text import printable, shortened
-from resourcepool.translation import gettext as _, ngettext
+from resourcepool.translation import gettext as _
 from resourcepool.waiting.models import Ticket
 
 MAX_AHEAD = 5  # waiters that are listed
@@ -83,19 +83,14 @@ class WaiterStatus(TicketStatus):
             return _("It wants %(count)d at once; matching resources in service: %(there)d.") % numbers
         if free >= self.count:
             if not self.ahead:
-                text = ngettext(
-                    "%d matching resource is free: it is served at once unless its process is stopped.",
-                    "%d matching resources are free: it is served at once unless its process is stopped.",
-                    free,
-                )
+                text = _("Free matching resources: %d; it is served at once unless its process is stopped.")
                 return text % free
             numbers = {"free": free, "ahead": self.ahead}
             return _("Free matching resources: %(free)d; waiters ahead of it: %(ahead)d.") % numbers
-        text = ngettext(
-            "The only matching resource is not free (%(leased)d leased, %(resting)d cooling down or quarantined).",
-            "Matching resources: %(free)d free, %(leased)d leased, %(resting)d cooling down or quarantined.",
-            serving,
-        ) % {"free": free, "leased": leased, "resting": resting}
+        text = _(
+            "Matching resources: %(free)d free, %(leased)d leased, %(resting)d cooling down or quarantined."
+        )
+        text %= {"free": free, "leased": leased, "resting": resting}
         if self.next_free_in is None:
             return text
         next_free = _("The next is free in %s unless its lease is renewed.")

@@ -11,7 +11,7 @@ from django.db.models import Case, When
 from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.db.rows import count_and_min, count_groups
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind, about_row, failed_work
-from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level, first_badge
 from resourcepool.status.snapshots import Since, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.system import (
@@ -29,7 +29,7 @@ from resourcepool.status.system import (
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
-from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 
 MAX_COUNTED = 10_000  # tasks, or buckets; to count more would take too long
 State = DispenserTask.State
@@ -74,7 +74,7 @@ class DispenserStatus(ReasonsMixin):
             (self.assigned, ALL_ASSIGNED),
             (self.failed, ONLY_FAILED),
         )
-        return next((badge for applies, badge in states if applies), IDLE)
+        return first_badge(states, IDLE)
 
     def reasons(self) -> Iterator[str]:
         if self.is_paused:
@@ -92,16 +92,7 @@ class DispenserStatus(ReasonsMixin):
         elif not self.failed:
             yield gettext("it has no unfinished tasks")
         if self.failed:
-            text = ngettext(
-                "%(count)d failed task waits to be retried or discarded",
-                "%(count)d failed tasks wait to be retried or discarded",
-                self.failed,
-            )
-            yield text % {"count": self.failed}
-
-    def redacted(self) -> "DispenserStatus":
-        """Return this status unchanged: it names no task."""
-        return self
+            yield gettext("failed tasks to retry or discard: %d") % self.failed
 
 
 def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
@@ -214,7 +205,5 @@ SYSTEM = NamedSystem(
     subject=ABOUT_DISPENSERS,
     alarm_lists={AlarmKind.FAILED_TASKS: FAILED, None: READY},
     alarm_operations={AlarmKind.FAILED_TASKS: ("retry", "discard"), AlarmKind.LATE_TASKS: ("pause",)},
-    panel=Panel(
-        _("Dispensers"), _("tasks in buckets"), order=30, id_prefix="rpd", title_of_all=_("All dispensers")
-    ),
+    panel=Panel(_("Dispensers"), _("tasks in buckets"), order=30),
 )

@@ -12,13 +12,13 @@ from resourcepool.db.rows import count_groups
 from resourcepool.elections.models import selector
 from resourcepool.events import localized
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind, about_row, failed_work
-from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level, first_badge
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.system import WORK, NamedSystem, Panel, RowList, count, counts, gauge, seconds, text
 from resourcepool.status.times import duration
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
-from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop, ngettext
+from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 from resourcepool.waiting.models import Ticket
 
 MAX_COUNTED = 10_000  # tasks; to count more would take too long
@@ -102,7 +102,7 @@ class StreamStatus(ReasonsMixin):
             (alone and alone.lacks_handler, NO_HANDLER),
             (first, WORKING),
         )
-        return next((badge for applies, badge in states if applies), IDLE)
+        return first_badge(states, IDLE)
 
     def reasons(self) -> Iterator[str]:
         first = self.first
@@ -141,12 +141,8 @@ def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[A
         about, row = ABOUT_STREAMS % one.name, about_row(Task, one.first and one.first.pk)
         yield from failed_work(AlarmKind.DEAD_TASKS, about, one.dead)
         if one.blocked and one.leader and not one.is_paused and not one.is_blocked:
-            text = ngettext(
-                "%(count)d task blocks its lane: retry or discard it.",
-                "%(count)d tasks block their lanes: retry or discard them.",
-                one.blocked,
-            )
-            yield Alarm(AlarmKind.BLOCKED, about, text % {"count": one.blocked})
+            text = gettext("tasks that block their lanes: %d; retry or discard them.")
+            yield Alarm(AlarmKind.BLOCKED, about, text % one.blocked)
         if one.first is None or one.is_paused:
             continue
         if not one.leader or one.is_blocked:
@@ -275,12 +271,5 @@ SYSTEM = NamedSystem(
         AlarmKind.DEAD_TASKS: ("retry", "discard"),
         AlarmKind.LATE_TASKS: ("discard",),
     },
-    panel=Panel(
-        _("Streams"),
-        _("tasks in order"),
-        order=20,
-        id_prefix="rps",
-        title_of_all=_("All streams"),
-        details=Task,
-    ),
+    panel=Panel(_("Streams"), _("tasks in order"), order=20),
 )

@@ -11,7 +11,7 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 from resourcepool.db.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.db.rows import count_groups, count_groups_since
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind, about_row, failed_work
-from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level
+from resourcepool.status.badge import IDLE, PAUSED, WORKING, Badge, Level, first_badge
 from resourcepool.status.snapshots import Until, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.system import WORK, NamedSystem, Panel, RowList, count, gauge, seconds, text
@@ -19,8 +19,6 @@ from resourcepool.status.times import duration
 from resourcepool.status.work.streams import FINISHED
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.models import LATE_AFTER, RESEND_AFTER, Timer, TimerNode, Topic
-from resourcepool.taskqueue.timers.nodes import CANARY, is_enough
-from resourcepool.text import format_labels
 from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 
 MAX_NODES = 1_000
@@ -107,7 +105,7 @@ class TopicStatus(ReasonsMixin):
             (self.due or self.running or self.done, WORKING),
             (self.first, WAITING),
         )
-        return next((badge for applies, badge in states if applies), IDLE)
+        return first_badge(states, IDLE)
 
     def reasons(self) -> Iterator[str]:
         if self.first is None:
@@ -216,8 +214,10 @@ def _status(
     unfinished: dict[tuple[Any, ...], tuple[int, Any]],
     finished: Counter[Any],
 ) -> TopicStatus:
-    able = tuple(node.name for node in nodes if row.name in node.topics and not refusal_reason(row, node))
-    refused = [] if able else [(node.name, refusal_reason(row, node)) for node in nodes]
+    able = tuple(
+        node.name for node in nodes if row.name in node.topics and not row.refusal(node.labels, node.version)
+    )
+    refused = [] if able else [(node.name, row.refusal(node.labels, node.version)) for node in nodes]
     others = sorted(refused, key=lambda one: not one[1])
     numbers, waits = Counter[str](), [0.0]
     for (state, is_due, has_fired, is_handed), (number, since) in unfinished.items():
@@ -241,18 +241,6 @@ def _status(
         handed=numbers["handed"],
         unclaimed=max(waits),
     )
-
-
-def refusal_reason(topic: Any, node: Any) -> str:
-    """Return why this node may not handle timers of this topic; "": it may."""
-    if CANARY in node.labels and not topic.on_canary:
-        return gettext("a canary node, not allowed by this topic")
-    if missing := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:
-        return gettext("lacks %s") % format_labels(missing)
-    if not is_enough(node.version, topic.least_version):
-        values = {"version": node.version or "-", "least": topic.least_version}
-        return gettext("its version is %(version)s, the topic requires %(least)s") % values
-    return ""
 
 
 TOPICS = StatusReader(Topic, _annotated, _read, {"paused": PausableQuerySet.paused})
@@ -291,13 +279,5 @@ SYSTEM = NamedSystem(
         AlarmKind.NO_NODE: ("pause",),
         AlarmKind.LATE_TIMERS: ("cancel",),
     },
-    panel=Panel(
-        _("Timers"),
-        _("one-time and recurring"),
-        order=50,
-        id_prefix="rpt",
-        html_id="rp-timers",
-        css="rp-topics",
-        details=Timer,
-    ),
+    panel=Panel(_("Timers"), _("one-time and recurring"), order=50),
 )

@@ -18,8 +18,7 @@ from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue.abstract import UNFINISHED, event_reason
 from resourcepool.taskqueue.policy import Result, Verdict, after_attempt
 from resourcepool.taskqueue.timers import occurrences
-from resourcepool.taskqueue.timers.models import Timer
-from resourcepool.taskqueue.timers.nodes import Rule
+from resourcepool.taskqueue.timers.models import Timer, Topic
 
 State, End = Timer.State, Timer.End
 READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
@@ -33,7 +32,7 @@ class ClaimedTimer(NamedTuple):
     fence: int
     holder: str
     sent_at: float  # see Grant
-    rule: Rule
+    topic: Topic
     name: str
     payload: str
     due_at: datetime.datetime
@@ -65,11 +64,11 @@ def begin_attempt(timer: ClaimedTimer, _: Row) -> Change:
     """Begin an attempt in this process."""
     counts = {"attempts": timer.attempt, "crashes": timer.crashes, "previous_end": timer.previous_end}
     columns = {"state": State.RUNNING.value, "started_at": NOW, **counts}
-    return Change("hand over", timer.rule.ttl, tuple(columns.items()))
+    return Change("hand over", timer.topic.ttl, tuple(columns.items()))
 
 
 def finish_and_claim(
-    using: str, ends: Ends, due: Collection[int], rules: Mapping[str, Rule], holder: str
+    using: str, ends: Ends, due: Collection[int], topics: Mapping[str, Topic], holder: str
 ) -> Answer:
     """Store results and claim due timers, in one transaction that may be sent again.
 
@@ -82,7 +81,7 @@ def finish_and_claim(
     """
     with short_transaction(connections[using]):
         locked = _finish(using, ends) if ends else set()
-        return claim(using, due_rows(using, due, holder), rules, holder) if due else [], locked
+        return claim(using, due_rows(using, due, holder), topics, holder) if due else [], locked
 
 
 def due_rows(using: str, due: Collection[int], holder: str) -> Any:
@@ -94,7 +93,7 @@ def due_rows(using: str, due: Collection[int], holder: str) -> Any:
 def claim(
     using: str,
     rows: Any,
-    rules: Mapping[str, Rule],
+    topics: Mapping[str, Topic],
     holder: str,
     begin: Callable[[ClaimedTimer, Row], Change] = begin_attempt,
 ) -> list[ClaimedTimer]:
@@ -102,7 +101,7 @@ def claim(
     locked = for_update(rows, skip_locked=True).values(*READ, *COUNTS, now=DbNow())
     sent_at, claimed, batch = monotonic(), list[ClaimedTimer](), _Batch(using, holder)
     for row in locked:
-        rule, is_new = rules[row["topic_id"]], row["holder"] != holder
+        topic, is_new = topics[row["topic_id"]], row["holder"] != holder
         is_abandoned = is_new and row["state"] == State.RUNNING
         has_crashed = (
             is_abandoned and row["holder"] != ""
@@ -112,12 +111,12 @@ def claim(
         if is_abandoned:
             row["previous_end"] = (End.EXPIRED if has_crashed else End.RELEASED).value
         why = occurrences.unreadable(row["schedule"])
-        timer = _claimed(using, row | {"schedule": ""} if why else row, rule, holder, sent_at, is_new=is_new)
+        timer = _claimed(using, row | {"schedule": ""} if why else row, topic, holder, sent_at, is_new=is_new)
         if not is_new:  # claimed by an earlier try whose reply was lost
             until = DbLater(begin(timer, former).span)
             Timer.objects.using(using).filter(pk=timer.pk).update(busy_before=until)
             claimed.append(timer)
-        elif has_crashed and timer.crashes >= rule.max_crashes:
+        elif has_crashed and timer.crashes >= topic.max_crashes:
             batch.give_up(timer, sentence_for("timer_process_crashed", count=timer.crashes))
         elif why:
             batch.give_up(timer, why)
@@ -130,7 +129,7 @@ def claim(
     return claimed
 
 
-def _claimed(using: str, row: Row, rule: Rule, holder: str, sent_at: float, *, is_new: bool) -> ClaimedTimer:
+def _claimed(using: str, row: Row, topic: Topic, holder: str, sent_at: float, *, is_new: bool) -> ClaimedTimer:
     due_at, now = (from_columns(row[name], connections[using]) for name in ("due_at", "now"))
     schedule, is_retry = occurrences.read(row["schedule"]), row["attempts"] > 0
     occurrence = occurrences.occurrence(schedule, row["catch_up"], due_at, now, is_retry=is_retry)
@@ -143,7 +142,7 @@ def _claimed(using: str, row: Row, rule: Rule, holder: str, sent_at: float, *, i
         now=now,
         holder=holder,
         sent_at=sent_at,
-        rule=rule,
+        topic=topic,
     )
 
 
@@ -183,11 +182,11 @@ class _Batch:
             change(connection, Timer, verb, held, spans, *names, where=UNFINISHED, also=dict(columns))
 
     def end(self, timer: ClaimedTimer, result: Result) -> None:
-        decision = after_attempt(timer.rule, result, timer.failures, timer.crashes)
+        decision = after_attempt(timer.topic, result, timer.failures, timer.crashes)
         is_disconnected = decision.crashes > timer.crashes
         timer = timer._replace(failures=decision.failures, crashes=decision.crashes)
         if decision.verdict is Verdict.DONE:
-            self._finish(timer, State.DONE, result.outcome, kept=timer.rule.done_kept)
+            self._finish(timer, State.DONE, result.outcome, kept=timer.topic.done_kept)
         elif decision.verdict is Verdict.GIVEN_UP:
             self.give_up(timer, result.error or "")
         else:
@@ -204,7 +203,7 @@ class _Batch:
 
     def give_up(self, timer: ClaimedTimer, outcome: str) -> None:
         what = EventKind.DEAD if timer.next_at is None else EventKind.FAILED
-        reason = event_reason(f"{timer.rule.name}/{timer.name}", outcome)
+        reason = event_reason(f"{timer.topic.name}/{timer.name}", outcome)
         emit(RowEvent(what, Timer, self._using, timer.pk, timer.fence, timer.holder, reason))
         self._finish(timer, State.DEAD, outcome)
 

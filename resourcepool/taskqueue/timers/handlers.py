@@ -68,7 +68,7 @@ class RunningTimer(Attempt):
 
     def __init__(self, using: str, claimed: ClaimedTimer, handler: Handler | None) -> None:
         grant = Grant(claimed.pk, claimed.fence, claimed.holder, claimed.sent_at)
-        lease, topic = Lease(Timer, using, grant, Terms(claimed.rule.ttl, claimed.holder)), claimed.rule.name
+        lease, topic = Lease(Timer, using, grant, Terms(claimed.topic.ttl, claimed.holder)), claimed.topic.name
         super().__init__(lease, topic, claimed.payload, handler, claimed.attempt, claimed.fence)
         lease._is_delivered = True
         self.name, self.topic, self.previous_end = claimed.name, topic, claimed.previous_end

@@ -1,6 +1,7 @@
 """Timers, their topics, and the nodes that handle them."""
 
 import datetime
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
@@ -20,14 +21,16 @@ from resourcepool.taskqueue.abstract import (
     BARE_KEY,
     AbstractPlace,
     AbstractWork,
+    AttemptSettings,
     WorkQuerySet,
 )
-from resourcepool.text import CharField, TextField
+from resourcepool.text import CharField, TextField, format_labels
 from resourcepool.translation import gettext, gettext_lazy as _, gettext_noop
 
 MAX_NAME = 200
 MAX_TOPIC = 100
 MAX_SCHEDULE = 300
+CANARY = "canary"  # the label
 LATE_AFTER = 60.0  # seconds; punctual timers go before late ones
 RESEND_AFTER = 60.0  # seconds until a timer that was handed over is due again, unless it was claimed
 
@@ -43,7 +46,18 @@ def check_version(version: str) -> None:
         raise ValidationError(gettext("A version must be like 2.10 or 2.10rc1 (PEP 440).")) from None
 
 
-class Topic(AbstractPlace):
+def is_enough(version: str, least: str) -> bool:
+    """Whether a version is ``least`` or later: 2.9 < 2.10rc1 < 2.10 = v2.10 = 2.10.0 < 2.10.1 (PEP 440).
+
+    Every version is later than ``""``; one that cannot be read is not later than any other.
+    """
+    try:
+        return not least or Version(version) >= Version(least)
+    except InvalidVersion:
+        return False
+
+
+class Topic(AttemptSettings, AbstractPlace):
     """A kind of timers: which nodes may handle them, and how failures are treated. Created on first use."""
 
     none_yet = gettext_noop("a topic; none exists yet: the first timer creates it")
@@ -88,6 +102,21 @@ class Topic(AbstractPlace):
         verbose_name = _("timer topic")
         verbose_name_plural = _("timer topics")
         default_permissions = ("change", "delete", "view", "operate")
+
+    def delay(self, failures: int) -> float:
+        """Return the time before the next attempt: doubled with every failure, an hour at most."""
+        return float(min(max(3_600.0, self.retry_delay), self.retry_delay * 2.0 ** min(failures - 1, 60)))
+
+    def refusal(self, labels: Mapping[str, str], version: str) -> str:
+        """Return why a node with these labels and this version may not handle its timers; "": it may."""
+        if CANARY in labels and not self.on_canary:
+            return gettext("a canary node, not allowed by this topic")
+        if missing := {key: value for key, value in self.requires.items() if labels.get(key) != value}:
+            return gettext("lacks %s") % format_labels(missing)
+        if not is_enough(version, self.least_version):
+            values = {"version": version or "-", "least": self.least_version}
+            return gettext("its version is %(version)s, the topic requires %(least)s") % values
+        return ""
 
 
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both

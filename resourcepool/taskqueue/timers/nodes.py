@@ -2,13 +2,11 @@
 
 import random
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import connections, transaction
-from packaging.version import InvalidVersion, Version
 
 from resourcepool import hints, options
 from resourcepool.clock import monotonic
@@ -18,50 +16,13 @@ from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.terms import default_holder
 from resourcepool.options import labels_of
-from resourcepool.taskqueue.abstract import Settings
 from resourcepool.taskqueue.timers.models import TimerNode, check_version
 
-CANARY = "canary"  # the label
 TTL = 15.0  # seconds
 REMOVED_AFTER = 3_600.0  # seconds after its expiry
 MAX_NOTIFIED = 2  # nodes per timer
 CACHED_FOR = 1.0  # seconds
 MAX_VERSION = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Rule(Settings):
-    """The settings of a topic."""
-
-    name: str
-    requires: Mapping[str, str]
-    on_canary: bool
-    least_version: str
-    ttl: float
-
-    def delay(self, failures: int) -> float:
-        """Return the time before the next attempt: doubled with every failure, an hour at most."""
-        return min(max(3_600.0, self.retry_delay), self.retry_delay * 2.0 ** min(failures - 1, 60))
-
-
-def may_handle(rule: Rule, labels: Mapping[str, str], version: str) -> bool:
-    """Whether a node with these labels and this version may handle the topic, if it has a handler."""
-    if CANARY in labels and not rule.on_canary:
-        return False
-    if any(labels.get(key) != value for key, value in rule.requires.items()):
-        return False
-    return is_enough(version, rule.least_version)
-
-
-def is_enough(version: str, least: str) -> bool:
-    """Whether a version is ``least`` or later: 2.9 < 2.10rc1 < 2.10 = v2.10 = 2.10.0 < 2.10.1 (PEP 440).
-
-    Every version is later than ``""``; one that cannot be read is not later than any other.
-    """
-    try:
-        return not least or Version(version) >= Version(least)
-    except InvalidVersion:
-        return False
 
 
 class Node:

@@ -23,10 +23,10 @@ from resourcepool.taskqueue.policy import GIVEN_BACK, Result
 from resourcepool.taskqueue.timers import claims, handlers
 from resourcepool.taskqueue.timers.handlers import RunningTimer
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, Topic
-from resourcepool.taskqueue.timers.nodes import Node, Rule, may_handle, node_labels, node_version, version_of
+from resourcepool.taskqueue.timers.nodes import Node, node_labels, node_version, version_of
 from resourcepool.taskqueue.worker_loop import GRACE, InHand, Runner, Worker, exit_process, store
 
-RULES_MAX_AGE = 2.5  # seconds until a change of a topic takes effect
+TOPICS_MAX_AGE = 2.5  # seconds until a change of a topic takes effect
 MIN_PAUSE, MAX_PAUSE = 0.02, 1.0  # seconds between two queries
 TOPICS_AT_ONCE = 200  # SQLite allows 500 queries in a UNION; each topic has two
 ANY_TOPIC = "\0"  # a placeholder, which is not a valid name
@@ -49,8 +49,8 @@ class DueTimer(NamedTuple):
         return self.due_in < -LATE_AFTER * 1_000_000
 
 
-def read_rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
-    return {rule.name: rule for rule in Rule.read(Topic.objects.using(using).filter(pk__in=topics))}
+def read_topics(using: str, names: Collection[str]) -> dict[str, Topic]:
+    return Topic.objects.using(using).in_bulk(list(names))
 
 
 def read_due(using: str, topics: Sequence[str], most: int, late: int) -> list[DueTimer]:
@@ -97,33 +97,23 @@ class DueTimers:
 
     def __init__(self, using: str, node: Node, late_rate: float) -> None:
         self._using, self._node, self._rate = using, node, TokenBucket(late_rate)
-        self._rules: dict[str, Rule] = {}
-        self._rules_at = -math.inf
-        # Claims under ``_holder`` whose reply is missing, with the rules at the time of the claim.
-        self._unanswered: dict[int, tuple[DueTimer, Rule]] = {}
-        self._holder = default_holder()
+        self._topics: dict[str, Topic] = {}
+        self._topics_at = -math.inf
 
-    @property
-    def has_unanswered(self) -> bool:
-        """Whether the reply to a claim was lost: it has to be sent again."""
-        return bool(self._unanswered)
-
-    def read_rules(self, now: float) -> None:
-        """Read the rules of the topics if that is due, and renew the node. Raises DatabaseUnavailable."""
-        if now - self._rules_at >= RULES_MAX_AGE:
-            rules = retrying(connections[self._using], partial(read_rules, self._using, handlers.topics()))
-            node = self._node
-            self._rules = {
-                name: rule for name, rule in rules.items() if may_handle(rule, node.labels, node.version)
-            }
-            self._rules_at = now
-        self._node.renew(self._rules)
+    def read_topics(self, now: float) -> None:
+        """Read the topics if that is due, and renew the node. Raises DatabaseUnavailable."""
+        if now - self._topics_at >= TOPICS_MAX_AGE:
+            read, node = partial(read_topics, self._using, handlers.topics()), self._node
+            found = retrying(connections[self._using], read).values()
+            self._topics = {one.name: one for one in found if not one.refusal(node.labels, node.version)}
+            self._topics_at = now
+        self._node.renew(self._topics)
 
     def choose(self, room: int) -> tuple[list[DueTimer], float]:
         """Return up to ``room`` timers that may begin now, punctual ones first, and the time of the next query."""
         if room <= 0:
             return [], monotonic() + MAX_PAUSE
-        topics = [name for name, rule in self._rules.items() if not rule.is_paused]
+        topics = [name for name, topic in self._topics.items() if not topic.is_paused]
         late_room = min(room, self._rate.left(monotonic()))
         read = partial(read_due, self._using, topics, room + 1, late_room)
         timers, read_at = retrying(connections[self._using], read), monotonic()
@@ -136,14 +126,11 @@ class DueTimers:
         return chosen, read_at + min(pause, MAX_PAUSE)
 
     def claim(self, due: list[DueTimer], send: Callable[..., claims.Answer]) -> claims.Answer:
-        """Claim these timers, and repeat claims whose reply was lost, by the rules of their time."""
-        self._unanswered.update({timer.pk: (timer, self._rules[timer.topic]) for timer in due})
-        rules = {rule.name: rule for _, rule in self._unanswered.values()}
-        send = partial(send, list(self._unanswered), rules, self._holder)
+        """Claim these timers. What was claimed by a call that failed expires."""
+        send = partial(send, [timer.pk for timer in due], self._topics, default_holder())
         claimed, locked = retrying(connections[self._using], send)
-        late = {timer.pk for timer, _ in self._unanswered.values() if timer.is_late}
+        late = {timer.pk for timer in due if timer.is_late}
         self._rate.take(sum(timer.pk in late for timer in claimed))
-        self._holder, self._unanswered = default_holder(), {}
         return claimed, locked
 
 
@@ -160,9 +147,9 @@ class TimerWorker(Worker[RunningTimer]):
         now, in_hand = monotonic(), self.in_hand
         self._give_back_waiting(now)
         if may_begin:
-            self._timers.read_rules(now)
+            self._timers.read_topics(now)
         due, next_at = self._timers.choose(self._room() if may_begin else 0)
-        if in_hand.ends or due or self._timers.has_unanswered:
+        if in_hand.ends or due:
             # A recurring or failed timer may be due again at once.
             may_recur = any(
                 timer.claimed.schedule or result.error is not None for timer, result in in_hand.ends.items()
@@ -203,7 +190,7 @@ class TimerWorker(Worker[RunningTimer]):
             if timer.has_begun:
                 self._average_runtime += (timer.took - self._average_runtime) / 8
         self.in_hand.forget(stored)
-        begun = [RunningTimer(self._using, each, handlers.find(each.rule.name)) for each in claimed]
+        begun = [RunningTimer(self._using, each, handlers.find(each.topic.name)) for each in claimed]
         self.in_hand.run(begun, self._threads)
         return len(begun)
 

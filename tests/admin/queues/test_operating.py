@@ -8,7 +8,7 @@ from django.test import Client
 
 from resourcepool.admin import operations_mixin
 from resourcepool.db.dialect import DbLater
-from resourcepool.models import Queue, QueueGroup, Server
+from resourcepool.models import Queue, Server
 from resourcepool.queues import administration
 from tests.admin.conftest import text
 from tests.admin.queues.scene import LIST, queue_group, server
@@ -26,42 +26,6 @@ def do(client: Client, action: str, rows: Any, /, **entered: Any) -> Any:
 
 def queues(*ids: str) -> list[Queue]:
     return list(Queue.objects.filter(queue_id__in=ids).order_by("pk"))
-
-
-def test_nothing_happens_before_it_is_confirmed(operator: Client) -> None:
-    orders = queue_group()
-    server(orders, "A")
-    for action, row in (("pause", orders), ("drain", Server.objects.get()), ("unpin", queues("q1")[0])):
-        answer = operator.post(
-            LIST.format(row._meta.model_name), {"action": action, "_selected_action": [row.pk]}
-        )
-        assert "1 selected." in text(answer)
-    orders.refresh_from_db()
-    assert not orders.is_paused
-    assert Server.objects.get().state == "up"
-
-
-def test_several_are_drained_in_one_plan(operator: Client) -> None:
-    orders = queue_group()
-    first, second = server(orders, "A"), server(orders, "A")
-    before = QueueGroup.objects.get().generation
-    assert f"2 are draining: {first}, {second}." in text(do(operator, "drain", [first, second]))
-    assert set(Server.objects.values_list("state", flat=True)) == {"draining"}
-    assert QueueGroup.objects.get().generation == before + 1
-
-
-def test_a_drain_that_leaves_queues_where_they_are_says_so(operator: Client) -> None:
-    orders = queue_group()
-    first = server(orders, "A")
-    said = text(do(operator, "drain", [first]))
-    assert f"1 is draining: {first}." in said
-    assert (
-        f"4 queues stay on draining servers, for example queue q0 on {first}: no other server is running"
-        in said
-    )
-    second = server(orders, "B")
-    do(operator, "undrain", [first])
-    assert "stay" not in text(do(operator, "drain", [second]))
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 101])
@@ -96,12 +60,6 @@ def test_the_page_to_delete_a_queue_removes_it_the_same_way(administrator: Clien
     assert administrator.post(address, {"confirmed": "yes"}).status_code == 302
     row.refresh_from_db()
     assert row.is_retiring
-
-
-def test_no_list_offers_to_delete_at_once(administrator: Client) -> None:
-    server(queue_group(), "A")
-    for kind in ("queue", "server", "move"):
-        assert "delete_selected" not in text(administrator.get(LIST.format(kind)))
 
 
 def test_queues_of_several_queue_groups_are_changed_each_in_its_own(operator: Client) -> None:

@@ -38,11 +38,6 @@ def test_a_name_that_cannot_be_said_is_refused(administrator: Client, name: str)
     assert not QueueGroup.objects.exists()
 
 
-def test_a_name_is_given_once(administrator: Client) -> None:
-    queue_group("orders")
-    assert "already exists" in text(administrator.post(f"{ADDRESS}add/", {"name": "orders", **SETTINGS}))
-
-
 REFUSED = [
     ({"judge_dead_after": "1.5"}, "At least two heartbeats (2 s)"),
     ({"handover_timeout": "3"}, "At least the time after which a server is presumed dead (6 s)"),
@@ -61,21 +56,6 @@ def test_settings_that_contradict_each_other_are_refused(
     orders = queue_group()
     assert said in text(edit(administrator, orders, **entered))
     assert not QueueGroup.objects.exclude(heartbeat_every=1.0).exists()
-
-
-def test_only_what_was_edited_is_written(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    orders = queue_group()
-    save = QueueGroup.save
-
-    def save_late(self: QueueGroup, *args: Any, **more: Any) -> None:
-        QueueGroup.objects.update(generation=7, is_assignment_due=True, assigned_by="B", reload_every=0.1)
-        save(self, *args, **more)
-
-    monkeypatch.setattr(QueueGroup, "save", save_late)
-    edit(administrator, orders, heartbeat_every="2")
-    orders.refresh_from_db()
-    assert (orders.heartbeat_every, orders.reload_every) == (2.0, 0.1)
-    assert (orders.generation, orders.is_assignment_due, orders.assigned_by) == (7, True, "B")
 
 
 def test_nothing_is_written_when_nothing_was_edited(
@@ -101,24 +81,6 @@ def test_neither_the_name_nor_what_servers_write_is_edited(administrator: Client
     edit(administrator, orders, name="other", is_paused="on", generation="9", assigned_by="me")
     orders.refresh_from_db()
     assert (orders.name, orders.is_paused, orders.generation, orders.assigned_by) == ("orders", False, 0, "")
-
-
-def test_what_has_queues_or_servers_is_not_deleted(administrator: Client) -> None:
-    orders = queue_group(queues=3)
-    server(orders, "A")
-    for answer in (
-        administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"}),
-        administrator.post(
-            ADDRESS, {"action": "delete_selected", "_selected_action": [orders.pk], "post": "yes"}
-        ),
-    ):
-        assert "orders has queues" in text(answer)
-    assert QueueGroup.objects.exists()
-    Queue.objects.all().delete()
-    Server.objects.all().delete()
-    queue_group("other", 1)
-    administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"})
-    assert not QueueGroup.objects.filter(pk=orders.pk).exists()
 
 
 def test_the_list_says_how_many_servers_and_queues_there_are(viewer: Client) -> None:

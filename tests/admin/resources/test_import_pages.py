@@ -13,7 +13,7 @@ from django.test import Client, override_settings
 
 from resourcepool.admin.resources import import_pages
 from resourcepool.admin.resources.import_pages import pack, unpack
-from resourcepool.encryption.secret import NO_PURPOSE, EncryptedSecret, encrypt
+from resourcepool.encryption.secret import EncryptedSecret, encrypt
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
@@ -243,7 +243,7 @@ def test_different_values_are_still_reported(administrator: Client) -> None:
     assert "a secret in the file" not in text(upload(administrator, csv.replace(SECRET, "")))
 
 
-@pytest.mark.parametrize("purpose", [NO_PURPOSE, ("column", "resourcepool.Proxy.password"), ("tried",)])
+@pytest.mark.parametrize("purpose", [("column", "resourcepool.Proxy.password"), ("tried",)])
 def test_a_secret_of_another_purpose_is_no_plan(administrator: Client, purpose: Any) -> None:
     for secret in (SECRET, json.dumps({"user": "1"}), "[]", "7"):
         token = encrypt(secret, purpose).token

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError
 from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin.resources import operations
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
@@ -166,15 +165,3 @@ def test_the_history_has_the_operator_and_the_holder_is_notified() -> None:
         held.renew()
     event = Event.objects.get(what=EventKind.REVOKED)
     assert (event.actor, event.reason, event.row) == ("operator", "stuck", str(proxy.pk))
-
-
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_the_confirmation_page_takes_ten_queries_at_most(operator: Client, name: str, settings: Any) -> None:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {"resourcepool.Proxy": {"url": "http://x/"}}}
-    rows = several(Proxy, 40)
-    for row in rows:
-        lease(row)
-    ask(operator, name, rows)
-    with CaptureQueriesContext(connection) as queries:
-        text(ask(operator, name, rows))
-    assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]

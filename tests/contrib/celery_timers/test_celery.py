@@ -78,7 +78,7 @@ def test_an_unreachable_broker_is_named_without_its_password(
         monkeypatch.setattr(timer_handlers, "current_app", app)
         monkeypatch.setattr(tasks, "current_app", app)
         apply_async_at("some.task", after=0)
-        with handling(by=tasks.by_celery):
+        with handling(tasks.DispatchingRunner):
             eventually(lambda: caplog.text)
         Topic.objects.update(retries=0)
         with handling():

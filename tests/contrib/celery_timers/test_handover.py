@@ -8,11 +8,11 @@ import pytest
 from django.db import connection, transaction
 
 from resourcepool.contrib.celery_timers import tasks as handover
+from resourcepool.contrib.celery_timers.tasks import DispatchingRunner
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import ClaimInTransaction
-from resourcepool.models import Timer, TimerNode
+from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import runner as due_timers
 from tests.app.rows import change, expire
 from tests.eventually import eventually
 from tests.taskqueue.timers.runners import WITHIN, due, handling, states, timer, topic
@@ -42,8 +42,10 @@ class Carrier:
 
 
 @pytest.fixture
-def carrier() -> Carrier:
-    return Carrier()
+def carrier(monkeypatch: pytest.MonkeyPatch) -> Carrier:
+    made = Carrier()
+    monkeypatch.setattr(handover, "celery_sender", made)
+    return made
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def seen() -> list[Any]:
 def handed_over(carrier: Carrier, count: int = 1) -> list[tuple[int, int]]:
     """Let a node hand over due timers; return the messages."""
     before = len(carrier.sent)
-    with handling(by=carrier):
+    with handling(DispatchingRunner):
         carrier.wait(before + count)
     return [(pk, fence) for pk, fence, _ in carrier.sent[before:]]
 
@@ -83,7 +85,7 @@ def test_who_has_the_fence_handles_it_once(carrier: Carrier, seen: list[Any]) ->
 def test_a_claim_needs_the_fence_in_its_own_statement_too(carrier: Carrier, seen: list[Any]) -> None:
     due()
     ((pk, fence),) = handed_over(carrier)
-    (rule,) = due_timers.read_rules("default", ["t"]).values()
+    rule = Topic.objects.get()
     assert handover.claim_handed_over("default", pk, fence - 1, rule, "late") is None
     assert handover.claim_handed_over("default", pk, fence, rule, "mine") is not None
     assert handover.claim_handed_over("default", pk, fence + 1, rule, "another") is None
@@ -95,7 +97,7 @@ def test_a_claim_needs_the_fence_in_its_own_statement_too(carrier: Carrier, seen
 def test_it_is_not_handed_over_twice_meanwhile_and_many_are_at_once(carrier: Carrier, seen: list[Any]) -> None:
     for number in range(200):
         due(f"n{number}")
-    with handling(by=carrier), handling(by=carrier):
+    with handling(DispatchingRunner), handling(DispatchingRunner):
         carrier.wait(200)
         due("last")
         carrier.wait(201)
@@ -120,7 +122,7 @@ def test_while_the_broker_is_away_nothing_is_changed(carrier: Carrier, seen: lis
     carrier.is_away = True
     due()
     before = Timer.objects.values().get()
-    with handling(by=carrier):
+    with handling(DispatchingRunner):
         eventually(lambda: carrier.asked > 1, WITHIN)
         assert Timer.objects.values().get() == before
         assert TimerNode.objects.exists()
@@ -170,32 +172,6 @@ def test_one_whose_handler_died_is_handed_over_again_and_told_so(carrier: Carrie
     assert seen == [("a", 2, "expired")]
 
 
-def test_one_that_kills_each_process_is_set_aside(carrier: Carrier, seen: list[Any]) -> None:
-    topic(max_crashes=1)
-    due()
-    change(timer(), state="running", holder="a dead process", attempts=1, busy_before=DbLater(-1))
-    with handling(by=carrier):
-        eventually(lambda: states() == {"a": "dead"}, WITHIN)
-    assert not carrier.sent
-
-
-def test_a_failed_one_is_handed_over_again(carrier: Carrier) -> None:
-    topic(retries=1, retry_delay=0)
-    ran: list[Any] = []
-
-    @timers.on("t")
-    def fail(one: Any) -> None:
-        ran.append((one.attempt, one.previous_end))
-        raise ValueError("no")
-
-    due()
-    for attempt in (1, 2):
-        (message,) = handed_over(carrier)
-        assert handover.handle(*message) == f"timer t/a: failed in attempt {attempt}"
-    assert ran == [(1, ""), (2, "clean")]
-    assert states() == {"a": "dead"}
-
-
 def test_one_that_fails_after_its_lease_ran_out_is_handed_over_again_as_after_a_death(carrier: Carrier) -> None:
     @timers.on("t")
     def stand_still(one: Any) -> None:
@@ -209,17 +185,6 @@ def test_one_that_fails_after_its_lease_ran_out_is_handed_over_again_as_after_a_
         (message,) = handed_over(carrier)
         assert handover.handle(*message) == f"timer t/a: {how}"
     assert (timer().state, timer().failures, timer().crashes) == ("done", 0, 1)
-
-
-def test_a_recurring_one_goes_on(carrier: Carrier, seen: list[Any]) -> None:
-    made = due(every=60)
-    (message,) = handed_over(carrier)
-    handover.handle(*message)
-    assert (timer().state, timer().holder, (timer().due_at - made.due_at).total_seconds()) == (
-        "pending",
-        "",
-        60,
-    )
 
 
 @pytest.mark.parametrize(

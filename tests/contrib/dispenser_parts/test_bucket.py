@@ -31,15 +31,10 @@ def test_what_is_put_into_a_bucket_keeps_its_score_and_its_order() -> None:
     assert keys(got) == "firstzbca"
     assert [one.score for one in got] == [1.0, 3.0, 5.0, 7.0, 7.0]
     assert of().peek_all() == ["first", "z", "b", "c", "a"]
+    assert keys(of("bob").add(["n", "m"])) == "nm"
     d.add("0", 4)
     run_out("alice")
-    assert keys(d.assign_tasks(6, "bob")) == "firstz0bca"
-
-
-def test_new_keys_that_are_put_into_a_bucket_stay_in_their_order() -> None:
-    dispenser({})
-    assert keys(of().add(["c", "a", "b"])) == "cab"
-    assert of().peek_all() == ["c", "a", "b"]
+    assert keys(d.assign_tasks(6, "carol")) == "firstz0bca"
 
 
 def test_what_is_put_into_a_bucket_that_has_it_is_told_again() -> None:
@@ -112,9 +107,7 @@ def test_two_workers_do_not_get_one_bucket() -> None:
     assert router.add("bob", "shared") == router.get("bob") == "shared"
 
 
-@pytest.mark.parametrize(
-    "prefix", ["{", "{0} {1}", "{a}", "", " {}", "all", "{0.__class__}", "{{}}", None, 5, memoryview(b"{}")]
-)
+@pytest.mark.parametrize("prefix", ["{", "{0} {1}", "{a}", " {}", "all", "{0.__class__}", None])
 def test_a_prefix_that_makes_no_name_is_refused(prefix: Any) -> None:
     with pytest.raises(BadOption, match="prefix"):
         TaskRouter("reviews", prefix)

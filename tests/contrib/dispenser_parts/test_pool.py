@@ -3,14 +3,12 @@
 from typing import Any
 
 import pytest
-from django.db import transaction
 
 from resourcepool.contrib.dispenser_parts import TaskPool
 from resourcepool.exceptions import BadOption
 from resourcepool.models import DispenserTask
-from resourcepool.taskqueue import TaskDispenser
 from tests.eventually import at_once
-from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, states, task, waiting
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, states, waiting
 
 
 def pool(tasks: dict[Any, float] | None = None) -> TaskPool:
@@ -25,14 +23,6 @@ def test_a_key_is_in_the_pool_once_and_has_the_last_score() -> None:
     assert p.add("d", 8)
     assert waiting() == "bcda"
     assert p.size() == 4
-
-
-def test_adding_leaves_what_a_worker_has_alone() -> None:
-    d = dispenser(letters("abc"))
-    (told,) = d.assign_tasks(1, "alice")
-    assert d.add_many({"a": 9, "b": 8}) == 0
-    assert (task("a").score, task("a").fence) == (0.0, told.fence)
-    assert waiting() == "cb"
 
 
 def test_what_is_added_after_its_end_is_new_work_and_has_arrived_now() -> None:
@@ -52,13 +42,6 @@ def test_many_are_added_in_one_call_in_this_order() -> None:
     assert p.size() == 2_500
     assert p.assign(3) == ["0", "1", "2"]
     assert p.add_many(dict.fromkeys(range(2600), 1)) == 103
-
-
-def test_what_is_added_in_a_transaction_goes_with_it() -> None:
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        pool(letters("ab"))
-        raise ZeroDivisionError
-    assert states() == {}
 
 
 def test_many_who_add_the_same_add_it_once() -> None:
@@ -84,14 +67,6 @@ def test_what_the_pool_assigns_is_gone_for_good() -> None:
     assert (p.assign(0), p.assign(20), p.assign()) == ([], ["c", "d", "e"], [])
 
 
-def test_what_is_taken_inside_a_transaction_is_back_after_its_rollback() -> None:
-    p = pool(letters("ab"))
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        assert p.assign(1) == ["a"]
-        raise ZeroDivisionError
-    assert waiting() == "ab"
-
-
 def test_many_who_take_at_once_get_different_tasks() -> None:
     pool({number: number for number in range(100)})
     told = at_once(8, lambda _: TaskPool("reviews").assign(10))
@@ -102,11 +77,3 @@ def test_many_who_take_at_once_get_different_tasks() -> None:
 def test_a_size_that_is_none_is_refused(size: Any) -> None:
     with pytest.raises(BadOption, match="size"):
         pool().assign(size)
-
-
-@pytest.mark.parametrize("name", ["", " a", "x" * 201, None, 3])
-def test_a_pool_without_a_proper_name_is_refused(name: Any) -> None:
-    with pytest.raises(BadOption):
-        TaskPool(name)
-    with pytest.raises(BadOption):
-        TaskDispenser(name)

@@ -145,7 +145,7 @@ def most_read(step: dict[str, Any]) -> int:
 
 def turn_of_a_node() -> None:
     due = due_timers.read_due("default", ["t"], 65, 100)
-    rules = due_timers.read_rules("default", ["t"])
+    rules = due_timers.read_topics("default", ["t"])
     claimed, _ = claims.finish_and_claim("default", [], [one.pk for one in due], rules, "me")
     assert len(claimed) == 100
     claims.finish_and_claim("default", [(one, Result("")) for one in claimed], [], rules, "me")

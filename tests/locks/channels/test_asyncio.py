@@ -54,21 +54,6 @@ def test_many_that_wait_occupy_no_thread() -> None:
     asyncio.run(main())
 
 
-def test_a_cancelled_call_takes_no_message_with_it() -> None:
-    async def main() -> None:
-        reader = await Channel("c").asubscribe(from_="start")
-        reading = asyncio.create_task(reader.aget())
-        await asyncio.sleep(0)
-        reading.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reading
-        assert await all_of(reader) == [1, 2, 3]
-        await reader.aclose()
-
-    filled(3)
-    asyncio.run(main())
-
-
 def test_a_cancelled_call_keeps_what_was_missed_to_be_told() -> None:
     async def main() -> None:
         reader = await Channel("c").asubscribe(from_="start")

@@ -11,26 +11,6 @@ from tests.committed import Statement
 from tests.locks.channels.reading import all_of, durable, filled
 
 
-def test_a_durable_subscription_goes_on_where_it_was_and_not_where_one_says() -> None:
-    channel = filled(3)
-    with channel.subscribe("a", from_="start") as reader:
-        assert [next(reader).payload, next(reader).payload] == [1, 2]  # of which the first is done
-    with channel.subscribe("a", from_="now") as reader:
-        assert all_of(reader) == [2, 3]
-    with channel.subscribe("a", from_="start") as reader:
-        assert all_of(reader) == []
-    assert durable().cursor == 3
-
-
-def test_what_is_in_hand_when_the_block_fails_comes_again() -> None:
-    channel = filled(2)
-    with pytest.raises(ZeroDivisionError), channel.subscribe("a", from_="start") as reader:
-        for _message in reader:
-            raise ZeroDivisionError
-    with channel.subscribe("a") as reader:
-        assert all_of(reader) == [1, 2]
-
-
 def test_done_moves_the_cursor_at_once_and_never_back() -> None:
     with filled(3).subscribe("a", from_="start") as reader:
         first, second = next(reader), next(reader)
@@ -40,21 +20,6 @@ def test_done_moves_the_cursor_at_once_and_never_back() -> None:
         assert durable().cursor == reader.cursor == 2
     with Channel("c").subscribe("a") as reader:
         assert all_of(reader) == [3]
-
-
-def test_done_is_committed_with_the_work_or_not_at_all() -> None:
-    reader = filled(2).subscribe("a", from_="start")
-    message = next(reader)
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        message.done()
-        raise ZeroDivisionError
-    assert durable().cursor == reader.cursor == 0
-    with transaction.atomic():
-        message.done()
-    assert durable().cursor == 1
-    reader.close()
-    with Channel("c").subscribe("a") as reader:
-        assert all_of(reader) == [2]
 
 
 def test_an_error_after_the_transaction_takes_nothing_back() -> None:

@@ -11,21 +11,10 @@ from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.channel import Publication
 from resourcepool.locks.channels.models import Channel as ChannelRow
-from tests.app.models import Team
 from tests.app.rows import audited
 from tests.eventually import at_once
 from tests.locks.channels.reading import all_of, channel_row, filled, kept
 from tests.spawned import Spawner
-
-
-def test_numbers_begin_at_one_and_have_no_gaps() -> None:
-    channel = Channel("c")
-    assert [channel.publish("x") for _ in range(3)] == [1, 2, 3]
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        channel.publish("undone")
-        raise ZeroDivisionError
-    assert channel.publish("y") == 4
-    assert kept() == [1, 2, 3, 4]
 
 
 @pytest.mark.only("mysql")  # these do not send the last insert id then
@@ -39,16 +28,6 @@ def test_numbers_are_known_if_the_table_has_a_trigger() -> None:
 
 def test_channels_have_numbers_of_their_own_and_case_counts() -> None:
     assert (Channel("c").publish(1), Channel("C").publish(1), Channel("c").publish(1)) == (1, 1, 2)
-
-
-def test_a_message_counts_with_the_commit_of_its_transaction() -> None:
-    channel = Channel("c")
-    reader = channel.subscribe()
-    with transaction.atomic():
-        channel.publish("a")
-        with transaction.atomic():
-            channel.publish("b")
-    assert all_of(reader) == ["a", "b"]
 
 
 @pytest.mark.parametrize("payload", [None, True, 7, "text \0 \n 中文", [1, [2]], {"a": {"b": None}}, 1.5, {}])
@@ -181,12 +160,3 @@ def test_a_slow_commit_comes_first_for_everybody(spawn: Spawner) -> None:
     quick.line("took 3")
     quick.succeed()
     assert all_of(reader) == ["slow", "quick"]
-
-
-def insert(name: str, *, slowly: bool) -> None:
-    """Do the same with the number that an auto-increment column gives."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
-    with transaction.atomic():
-        print("took", Team.objects.create(name=name).pk, flush=True)
-        if slowly:
-            wait_until_told()

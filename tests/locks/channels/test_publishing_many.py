@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given, strategies as st
 
@@ -18,7 +18,6 @@ from resourcepool.locks import Channel
 from resourcepool.locks.channels.channel import BATCH, Publication
 from resourcepool.models import Stream
 from resourcepool.taskqueue import NewTask, submit_many
-from tests.eventually import at_once
 from tests.locks.channels.reading import all_of, channel_row, durable, filled, kept
 
 
@@ -34,19 +33,6 @@ def test_they_have_one_range_of_numbers_and_come_in_their_order() -> None:
 def test_none_are_none_and_make_no_channel() -> None:
     assert Channel("c").publish_many([]) == range(0)
     assert Channel("c").publish_many(["first"]) == range(1, 2)
-
-
-def test_nobody_elses_comes_in_between() -> None:
-    taken = at_once(4, lambda number: Channel("c").publish_many([number] * 3))
-    assert sorted(number for numbers in taken for number in numbers) == list(range(1, 13))
-    assert all(len(numbers) == 3 for numbers in taken)
-
-
-def test_a_rollback_takes_all_of_them_back() -> None:
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        assert Channel("c").publish_many([1, 2]) == range(1, 3)
-        raise ZeroDivisionError
-    assert kept() == []
 
 
 @pytest.mark.parametrize(

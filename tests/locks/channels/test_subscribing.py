@@ -22,7 +22,7 @@ from resourcepool.locks.channels.poller import Poller, WaitingSubscriber, poller
 from resourcepool.models import Subscription
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
-from tests.locks.channels.reading import LONG, all_of, channel_row, durable, filled, kept
+from tests.locks.channels.reading import LONG, all_of, channel_row, durable, filled
 
 
 def test_a_subscriber_gets_what_is_published_after_it_has_begun_and_in_that_order() -> None:
@@ -196,14 +196,6 @@ def test_a_session_that_was_opened_for_reading_is_closed_while_it_waits(
 
     InBackground(wait).result()
     assert None in found
-
-
-def test_names_of_channels_are_told_apart() -> None:
-    filled(2, "c")
-    filled(1, "C")
-    assert all_of(Channel("C").subscribe("a", from_="start")) == [1]
-    assert all_of(Channel("c").subscribe("a", from_="start")) == [1, 2]
-    assert (kept("c"), kept("C"), channel_row("c").last) == ([1, 2], [1], 2)
 
 
 def test_what_was_published_and_removed_while_it_did_not_look_is_missed_too() -> None:

@@ -1,6 +1,5 @@
 """Under one name one process at a time reads; who has lost the name changes nothing."""
 
-import logging
 import re
 
 import pytest
@@ -51,21 +50,6 @@ def test_what_a_signal_raises_when_the_name_is_given_up_reaches_the_caller(
     assert keeper.leases() == []
 
 
-def test_a_frozen_subscriber_that_wakes_cannot_move_the_cursor() -> None:
-    channel = filled(3)
-    frozen = channel.subscribe("a", from_="start")
-    in_hand = next(frozen)
-    expire(durable())
-    with channel.subscribe("a") as other:
-        assert [next(other).payload, next(other).payload] == [1, 2]
-        with pytest.raises(LeaseLost):
-            in_hand.done()
-        other.get(timeout=0)
-        assert (durable().cursor, durable().fence) == (0, other._position.lease.fence)
-        assert frozen.get(timeout=0) is None  # and it waits for its turn
-    assert durable().cursor == 2
-
-
 def test_one_that_lost_its_name_reads_on_from_the_cursor_when_it_has_it_again() -> None:
     reader = filled(3).subscribe("a", from_="start")
     next(reader)
@@ -92,17 +76,6 @@ def test_one_that_was_removed_is_not_made_again() -> None:
     with pytest.raises(LeaseLost, match="subscription 'a' of channel 'c' was removed"):
         reader.get(timeout=0)
     assert not Subscription.objects.exists()
-
-
-def test_a_subscriber_that_nobody_has_any_more_is_not_renewed(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        for message in filled(1).subscribe("a", from_="start"):
-            assert message.payload == 1
-            break
-        del message
-        keeper._report_leaks("default")
-    assert keeper.leases() == []
-    assert not caplog.records
 
 
 def test_neither_a_message_nor_a_traceback_keeps_a_subscription(caplog: pytest.LogCaptureFixture) -> None:

@@ -44,23 +44,6 @@ class TestAServer:
             in_an_event_loop(begin[what])
         assert not mine.is_in_hand
 
-    def test_is_for_neither_async_with_nor_async_for(self, serve: Serve) -> None:
-        create_queue_group(1)
-        server = serve("A")
-
-        async def enter() -> None:
-            async with QueueServer(NAME):  # type: ignore[attr-defined]
-                pass
-
-        async def go_through() -> None:
-            async for _ in server.queues():  # type: ignore[attr-defined]
-                pass
-
-        with pytest.raises(TypeError, match="asynchronous context manager"):
-            asyncio.run(enter())
-        with pytest.raises(TypeError, match="async for"):
-            asyncio.run(go_through())
-
     def test_runs_in_a_thread_beside_an_event_loop(self, serve: Serve) -> None:
         create_queue_group(3)
         server = serve("A")

@@ -18,7 +18,6 @@ from tests.eventually import eventually
 from tests.queues.members import (
     AWAY,
     handles,
-    notice_expiry,
     owners,
     queue,
     read_queue_group,
@@ -172,12 +171,6 @@ class TestTrust:
         process_clock.advance(2.1)
         eventually(lambda: not a.lease.is_held)
         eventually(mine.lost.is_set)
-
-    def test_ends_with_the_row_of_the_server(self) -> None:
-        a, mine = single_queue()
-        notice_expiry(a)
-        assert not mine.is_held
-        assert not handles(a)
 
 
 def test_a_handle_says_what_it_is() -> None:

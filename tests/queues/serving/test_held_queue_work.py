@@ -93,13 +93,6 @@ class TestWorking:
             take_over(a)
             a.turn()
 
-    def test_of_a_late_owner_does_not_begin(self) -> None:
-        a, mine = single_queue()
-        take_over(a)
-        a.turn()
-        with pytest.raises(LeaseLost), mine.working():
-            pass
-
     def test_lets_the_error_of_the_work_through_and_ends(self) -> None:
         a, mine = single_queue()
         with pytest.raises(ZeroDivisionError), mine.working():

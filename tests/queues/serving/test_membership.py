@@ -1,15 +1,14 @@
 """One run of a server: it registers and checks; the test takes its turns."""
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from django.db import transaction
 
 from resourcepool.clock import monotonic
-from resourcepool.db.transactions import row_locked
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, RowLocked
 from resourcepool.models import Queue, QueueGroup, Server
-from resourcepool.queues import administration, reassignment
+from resourcepool.queues import administration
 from resourcepool.queues.serving import registration
 from resourcepool.queues.serving.held_queue import WorkSlot
 from resourcepool.queues.serving.membership import Membership
@@ -17,7 +16,6 @@ from tests.app.rows import columns
 from tests.committed import Clock, Statement
 from tests.concurrency.connection_cutter import Wire
 from tests.queues.members import (
-    COMMIT,
     NAME,
     TTL,
     create_queue_group,
@@ -26,12 +24,8 @@ from tests.queues.members import (
     handles,
     has_a_server,
     join,
-    leave,
     owners,
-    queue,
     read_queue_group,
-    replan,
-    requested_ago,
     single_queue,
 )
 
@@ -61,48 +55,21 @@ class TestRegistering:
             join("A")
         assert Server.objects.count() == 0
 
-    def test_twice_under_one_name_makes_two_servers(self) -> None:
+    def test_waits_for_others_that_plan(self, others_plan: Callable[[int], None]) -> None:
         create_queue_group(2)
-        one, two = join("A"), join("A")
-        assert one.lease.pk != two.lease.pk
-        one.turn()
-        two.turn()
-        assert sorted([*handles(one), *handles(two)]) == ["1", "2"]
-
-    def test_waits_for_others_that_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        create_queue_group(2)
-        reassign, tries = reassignment.reassign, iter([True, True, False])
-
-        def plan_in_turn(*arguments: Any, **more: Any) -> reassignment.Outcome:
-            if next(tries):
-                raise row_locked("default")
-            return reassign(*arguments, **more)
-
-        monkeypatch.setattr(reassignment, "reassign", plan_in_turn)
+        others_plan(2)
         join("A")
         assert owners() == "A A"
 
-    def test_does_not_wait_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_does_not_wait_for_ever(
+        self, others_plan: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         create_queue_group(2)
-
-        def plan_never(*_: Any, **__: Any) -> None:
-            raise row_locked("default")
-
-        monkeypatch.setattr(reassignment, "reassign", plan_never)
+        others_plan(10**9)
         monkeypatch.setattr(registration, "REGISTER_TIMEOUT", 0.05)
         with pytest.raises(RowLocked):
             join("A")
         assert Server.objects.count() == 0
-
-    @has_a_server
-    def test_of_which_the_answer_was_lost_registers_once(self, wire: Wire) -> None:
-        create_queue_group(2)
-        wire.cut_after(COMMIT)
-        a = join("A")
-        assert wire.cuts == 1
-        assert [row.pk for row in Server.objects.all()] == [a.lease.pk]
-        a.turn()
-        assert len(handles(a)) == 2
 
     @has_a_server
     def test_that_was_rolled_back_registers_again(self, wire: Wire) -> None:
@@ -164,25 +131,6 @@ class TestATurn:
         a.turn()
         assert len(handles(a)) == 4
 
-    def test_takes_over_what_another_server_does_not_finish(self) -> None:
-        create_queue_group(2)
-        foreign_server("B")
-        a = join("A")
-        a.turn()
-        before = queue("2").fence
-        requested_ago("2", 31)
-        a.turn()
-        assert list(handles(a)) == ["2"]
-        assert handles(a)["2"].fence == before + 1
-
-    def test_shares_queues_that_were_added_meanwhile(self) -> None:
-        create_queue_group(1)
-        a = join("A")
-        a.turn()
-        administration.add_queues(NAME, ["x", "y"], parameter="p")
-        a.turn()
-        assert {each: one.parameter for each, one in handles(a).items()} == {"1": "", "x": "p", "y": "p"}
-
     def test_has_a_queue_that_is_removed_until_the_work_on_it_ends(self) -> None:
         create_queue_group(2)
         a = join("A")
@@ -226,33 +174,6 @@ class TestATurn:
         assert wait_of(b) == pytest.approx(0.5)
         process_clock.advance(3 * 4.0 + 0.1)
         assert wait_of(b) == pytest.approx(4.0, abs=0.5)
-
-    def test_of_a_queue_group_that_is_gone_says_so(self) -> None:
-        create_queue_group(
-            1, heartbeat_every=100, reload_every=90, judge_dead_after=300, handover_timeout=400
-        )  # no renewal is due
-        a = join("A")
-        Queue.objects.all().delete()
-        Server.objects.all().delete()
-        QueueGroup.objects.all().delete()
-        with pytest.raises(QueueGroup.DoesNotExist):
-            a.turn()
-
-    def test_ends_the_handle_of_what_was_taken_over_and_came_back_since_the_last(self) -> None:
-        create_queue_group(1)
-        a = join("A")
-        a.turn()
-        mine = handles(a)["1"]
-        b = foreign_server("B")
-        administration.drain(NAME, "A")
-        requested_ago("1", 31)
-        replan(if_due=True)
-        administration.undrain(NAME, "A")
-        leave(b)
-        assert owners() == "A"
-        a.turn()
-        assert mine.lost.is_set()
-        assert handles(a)["1"].fence == mine.fence + 2
 
 
 def wait_of(member: Membership) -> float:

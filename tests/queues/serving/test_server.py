@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseFromAnotherProcess, LeaseLost
+from resourcepool.exceptions import BadOption, LeaseFromAnotherProcess
 from resourcepool.models import QueueGroup, Server
 from resourcepool.queues import QueueServer, administration
 from tests.aliases import alias
@@ -23,8 +23,6 @@ from tests.queues.members import (
     leave,
     owners,
     queue,
-    replan,
-    requested_ago,
     wait_for_queues,
 )
 from tests.spawned import Spawner
@@ -66,11 +64,6 @@ class TestDescribing:
 
 
 class TestRegistering:
-    def test_inside_a_transaction_is_refused(self) -> None:
-        create_queue_group(1)
-        with pytest.raises(ClaimInTransaction), transaction.atomic():
-            QueueServer(NAME).start()
-
     def test_goes_to_the_database_of_the_queue_groups_wherever_leases_are_routed(self, serve: Serve) -> None:
         create_queue_group(2)
         with alias("elsewhere"):
@@ -120,18 +113,6 @@ class TestSharing:
         assert not list(loop)
         eventually(first.lost.is_set)
         assert owners() == "B B"
-
-    def test_a_queue_taken_over_from_it_is_lost_to_its_work(self, serve: Serve) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
-        with pytest.raises(LeaseLost), server.held[0].working() as work:
-            foreign_server("B")
-            administration.drain(NAME, "A")
-            requested_ago("1", 31)
-            replan(if_due=True)
-            eventually(work.lost.is_set)
-        assert owners() == "B"
 
 
 def of(statements: list[Statement], thread: str) -> list[str]:

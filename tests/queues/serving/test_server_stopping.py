@@ -21,7 +21,6 @@ from tests.queues.members import (
     expire,
     foreign_server,
     owners,
-    requested_ago,
     wait_for_queues,
 )
 
@@ -71,16 +70,6 @@ class TestStopping:
         InBackground(stop).result()
         assert server.stopping
 
-    def test_hands_everything_over_at_once(self, serve: Serve) -> None:
-        create_queue_group(4)
-        server = serve("A")
-        wait_for_queues(server, 4)
-        foreign_server("B")
-        server.close()
-        assert owners() == "B B B B"
-        assert [row.name for row in Server.objects.all()] == ["B"]
-        assert not server.is_registered
-
     def test_signs_off_also_when_it_was_not_heard_of_in_time(self, serve: Serve) -> None:
         """Perhaps no other server is running that could presume it dead."""
         create_queue_group(2)
@@ -107,18 +96,6 @@ class TestStopping:
             mine.ensure_held()
         eventually(lambda: owners() == "B B B B", 20, owners)
         assert server.is_registered, "until it is closed"
-
-    def test_takes_no_longer_than_the_work_in_hand_may_take(self, serve: Serve) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
-        with pytest.raises(LeaseLost), server.held[0].working() as work:
-            foreign_server("B")
-            server.stop()
-            eventually(lambda: sorted(owners().split()) == ["A>B", "B"], 20, owners)
-            requested_ago(work.queue_id, 31)
-            eventually(work.lost.is_set, 20)
-        assert owners() == "B B"
 
     def test_is_not_held_up_by_a_loop_that_was_left_in_the_middle(
         self, serve: Serve, caplog: pytest.LogCaptureFixture

@@ -113,10 +113,10 @@ def test_a_wait_longer_than_the_limit_is_an_alarm_that_names_the_holder() -> Non
     waits("lock", "orders", B, waited=7_200)
     (alarm,) = lock_alarms(summary(), 300)
     assert (alarm.kind, alarm.is_severe) == (AlarmKind.LOCK_WAIT, True)
-    assert str(alarm) == "locks: lock orders: 1 waiter, for 2 h; held by web-1/4711/worker-1."
+    assert str(alarm) == "locks: lock orders: waiters: 1, the first for 2 h; held by web-1/4711/worker-1."
     waits("lock", "orders", C)
     (alarm,) = lock_alarms(summary(), 300)
-    assert "2 waiters, the first for 2 h;" in alarm.text
+    assert "waiters: 2, the first for 2 h;" in alarm.text
     assert AlarmKind.LOCK_WAIT in {one.kind for one in alarms()}
     assert list(lock_alarms(summary(), 100_000)) == []
 
@@ -125,7 +125,7 @@ def test_an_alarm_does_not_name_as_holder_who_waits_for_more_permits() -> None:
     permits("semaphore", "licence", [A, later(B), later(B)])
     waits("semaphore", "licence", B, count=3, waited=7_200)
     (alarm,) = lock_alarms(summary(), 300)
-    assert str(alarm) == "locks: semaphore licence: 1 waiter, for 2 h; held by web-1/4711/worker-1."
+    assert str(alarm) == "locks: semaphore licence: waiters: 1, the first for 2 h; held by web-1/4711/worker-1."
 
 
 @pytest.mark.parametrize("kind", LockKind)

@@ -66,11 +66,11 @@ def test_why_nothing_is_handed_out_is_said_in_a_sentence() -> None:
 def test_failed_tasks_are_named_where_nothing_else_is_left() -> None:
     dispenser()
     failed("a")
-    assert explanation() == "1 failed task waits to be retried or discarded"
+    assert explanation() == "failed tasks to retry or discard: 1"
     failed("b")
-    assert explanation() == "2 failed tasks wait to be retried or discarded"
+    assert explanation() == "failed tasks to retry or discard: 2"
     bucket("alice", "c")
-    assert explanation() == "all tasks are assigned; 2 failed tasks wait to be retried or discarded"
+    assert explanation() == "all tasks are assigned; failed tasks to retry or discard: 2"
     tasks("d")
     assert explanation() == ""
 
@@ -115,7 +115,7 @@ def test_failed_tasks_are_an_alarm_also_while_it_is_paused() -> None:
     (alarm,) = dispenser_alarms(dispensers(), 600)
     assert alarm.kind is AlarmKind.FAILED_TASKS
     assert (
-        str(alarm) == "dispenser: reviews: 2 failed for good and wait for an operator: retry or discard them."
+        str(alarm) == "dispenser: reviews: failed for good, waiting for an operator: 2. Retry or discard them."
     )
 
 

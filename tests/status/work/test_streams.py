@@ -210,7 +210,7 @@ def test_tasks_that_failed_for_good_are_an_alarm_also_while_nothing_else_is_left
     Task.objects.update(state="dead", finished_at=timezone.now())
     (alarm,) = stream_alarms(streams(), 600)
     assert (alarm.kind, alarm.is_severe, alarm.pool) == (AlarmKind.DEAD_TASKS, False, "stream: oracle")
-    assert alarm.text == "2 failed for good and wait for an operator: retry or discard them."
+    assert alarm.text == "failed for good, waiting for an operator: 2. Retry or discard them."
 
 
 def test_a_task_that_blocks_one_of_several_lanes_is_an_alarm() -> None:
@@ -218,4 +218,7 @@ def test_a_task_that_blocks_one_of_several_lanes_is_an_alarm() -> None:
     submit_many("oracle", [NewTask("note", key=key, lane=key) for key in "ab"])
     Task.objects.filter(key="b").update(state="blocked")
     (alarm,) = stream_alarms(streams(), 600)
-    assert (alarm.kind, alarm.text) == (AlarmKind.BLOCKED, "1 task blocks its lane: retry or discard it.")
+    assert (alarm.kind, alarm.text) == (
+        AlarmKind.BLOCKED,
+        "tasks that block their lanes: 1; retry or discard them.",
+    )

@@ -1,7 +1,6 @@
 """The status of a topic of timers, and why nothing fires."""
 
 import datetime
-import itertools
 from typing import Any
 
 import pytest
@@ -11,8 +10,7 @@ from resourcepool.db.dialect import DbLater
 from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.alarm import AlarmKind
 from resourcepool.status.status_reader import MAX_ROWS
-from resourcepool.status.work.timers import refusal_reason, timer_alarms, topics
-from resourcepool.taskqueue.timers.nodes import Rule, may_handle
+from resourcepool.status.work.timers import timer_alarms, topics
 from tests.app.rows import change, expire, granted
 
 pytestmark = pytest.mark.django_db
@@ -135,35 +133,6 @@ def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
     assert (one.nodes, one.refused, one.explanation) == (("web-4",), (), "")
 
 
-@pytest.mark.parametrize(
-    ("least", "has", "is_enough"),
-    [
-        *(("", "", True), ("2", "2.0", True), ("2.0", "2", True), ("2.10", "2.9", False)),
-        *(("2.9", "2.10", True), ("1", "", False), ("2.10", "2.10rc1", False)),
-    ],
-)
-def test_versions_are_compared_by_their_numbers(least: str, has: str, is_enough: bool) -> None:
-    assert (refusal_reason(Topic(least_version=least), TimerNode(version=has)) == "") is is_enough
-
-
-def test_what_may_not_handle_a_topic_is_what_its_runner_says() -> None:
-    ways = itertools.product(({}, {"zone": "eu"}), (True, False), ("", "2.10"))
-    for requires, on_canary, least in ways:
-        topic = Topic(name="a", requires=requires, on_canary=on_canary, least_version=least)
-        rule = Rule(**{name: getattr(topic, name) for name in Rule.__dataclass_fields__})
-        for labels in ({}, {"zone": "eu"}, {"zone": "us"}, {"canary": "", "zone": "eu"}):
-            for version in ("", "2.9", "2.10rc1", "2.10", "3"):
-                node = TimerNode(labels=labels, version=version)
-                assert (refusal_reason(topic, node) == "") is may_handle(rule, labels, version), (topic, node)
-
-
-def test_a_canary_node_handles_what_is_for_canaries_too() -> None:
-    canary = TimerNode(labels={"canary": ""})
-    assert refusal_reason(Topic(on_canary=True), canary) == ""
-    assert refusal_reason(Topic(on_canary=True), TimerNode()) == ""
-    assert refusal_reason(Topic(), canary) != ""
-
-
 def test_many_topics_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert topics() == []
@@ -215,7 +184,7 @@ def test_dead_letters_are_an_alarm_also_of_a_paused_topic() -> None:
     timer(state="dead", finished_at=timezone.now())
     (alarm,) = timer_alarms(topics(), 60)
     assert (alarm.kind, alarm.is_severe) == (AlarmKind.DEAD_TIMERS, False)
-    assert alarm.text == "1 failed for good and waits for an operator: retry or discard it."
+    assert alarm.text == "failed for good, waiting for an operator: 1. Retry or discard them."
 
 
 def handed(name: str = "a", ago: float = 0.0, **columns: Any) -> None:

@@ -1,6 +1,5 @@
 """What a careless caller may hand in is refused with BadOption, before anything is changed."""
 
-import enum
 import math
 from collections.abc import Callable
 from decimal import Decimal
@@ -12,49 +11,67 @@ from django.db import transaction
 from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRouter
 from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.taskqueue import Done, TaskDispenser
-from tests.app.rows import change
 from tests.taskqueue.dispenser.dispensers import (
     dispenser,
     keys,
     letters,
     states,
-    task,
     waiting,
 )
 
-LINES = ["a\0b", "\0", "\ud800", "a\udfffb", "x" * 201, "a\u2028b", "\u200b", bytearray(b"a"), b"a"]
+LINES = [
+    "a\0b",
+    "\ud800",
+    "x" * 201,
+    "a\u2028b",
+    "a\nb",
+    "",
+    " a",
+    "a ",
+    b"a",
+    None,
+    1.5,
+    True,
+    pytest.param(10**5_000, id="long"),
+]
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_text_that_no_database_keeps_is_neither_key_nor_name(line: Any) -> None:
     d = dispenser(letters("ab"))
     told = d.assign_tasks(1, "alice")
-    calls = [
-        lambda: TaskDispenser(line),
-        lambda: TaskPool(line),
-        lambda: TaskBucket(line, pool="reviews"),
-        lambda: TaskBucket("alice", pool=line),
-        lambda: TaskRouter("reviews").add(line),
-        lambda: TaskRouter("reviews").get(line),
-        lambda: d.add(line, 1),
-        lambda: d.assign_tasks(1, line),
-        lambda: d.touch(line),
-        lambda: d.check_tasks("alice", [line]),
-        lambda: d.check_tasks(line, told),
-        lambda: d.tasks_done("alice", [(line, 1)]),
-        lambda: d.tasks_done(line, told),
-        lambda: d.give_back("alice", [(line, 1)]),
-        lambda: TaskBucket("alice", pool="reviews").add([line]),
-    ]
-    for number, call in enumerate(calls):
-        if isinstance(line, bytearray) and number == 6:
-            continue  # cannot be in a mapping at all
-        with pytest.raises(BadOption):
-            call()
+    calls: dict[str, list[Callable[[], Any]]] = {
+        "worker": [
+            lambda: d.assign_tasks(1, line),
+            lambda: d.check_tasks(line, told),
+            lambda: d.tasks_done(line, told),
+            lambda: d.give_back(line),
+            lambda: d.touch(line),
+        ],
+        "task": [
+            lambda: d.add(line, 1),
+            lambda: d.check_tasks("alice", [line]),
+            lambda: d.tasks_done("alice", [(line, 1)]),
+            lambda: d.give_back("alice", [(line, 1)]),
+            lambda: TaskBucket("alice", pool="reviews").add([line]),
+        ],
+        "name|key|pool": [
+            lambda: TaskDispenser(line),
+            lambda: TaskPool(line),
+            lambda: TaskBucket(line, pool="reviews"),
+            lambda: TaskBucket("alice", pool=line),
+        ],
+        "name": [lambda: TaskRouter("reviews").add(line), lambda: TaskRouter("reviews").get(line)],
+        "val": [lambda: TaskRouter("reviews").make_task_name(line)],
+    }
+    for about, refused in calls.items():
+        for call in refused:
+            with pytest.raises(BadOption, match=f"^({about})"):
+                call()
     assert states() == {"a": "assigned", "b": "ready"}
 
 
-@pytest.mark.parametrize("tasks", [b"ab", bytearray(b"ab"), "ab", 5, None, [None], [("a", 1)], [1.0]])
+@pytest.mark.parametrize("tasks", [b"ab", "ab", 5, None, [None], [("a", 1)], [1.0], [True]])
 def test_what_is_no_list_of_keys_is_refused(tasks: Any) -> None:
     d = dispenser({97: 1, 98: 2})
     d.assign_tasks(2, "alice")
@@ -64,11 +81,7 @@ def test_what_is_no_list_of_keys_is_refused(tasks: Any) -> None:
         TaskBucket("bob", pool="reviews").add(tasks)
 
 
-@pytest.mark.parametrize(
-    "fence",
-    [2**63, -(2**70), 10**400, pytest.param(10**5_000, id="long")],
-    ids=["64 bits", "negative", "long", "longer"],
-)
+@pytest.mark.parametrize("fence", [2**63, -1, pytest.param(10**5_000, id="long")])
 def test_a_fence_that_no_task_can_have_finishes_nothing(fence: int) -> None:
     d = dispenser(letters("ab"))
     d.assign_tasks(1, "alice")
@@ -88,29 +101,7 @@ def test_what_is_handed_in_may_be_a_generator() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [1.5, True, None, b"a", [], {}, "a ", "x" * 201, pytest.param(10**5_000, id="long")]
-)
-def test_what_is_no_task_is_refused_under_the_name_of_its_parameter(key: Any) -> None:
-    for taken in (dispenser(), TaskPool("reviews")):
-        with pytest.raises(BadOption, match=r"^task="):
-            taken.add(key, 1)
-    assert states() == {}
-
-
-@pytest.mark.parametrize(
-    "priority",
-    [
-        math.nan,
-        math.inf,
-        -math.inf,
-        True,
-        None,
-        "1",
-        Decimal(1),
-        [],
-        10**400,
-        pytest.param(10**5_000, id="long"),
-    ],
+    "priority", [math.nan, -math.inf, True, None, "1", Decimal(1), 10**400, pytest.param(10**5_000, id="long")]
 )
 def test_what_is_no_priority_is_refused_under_the_name_of_its_parameter(priority: Any) -> None:
     with pytest.raises(BadOption, match=r"^priority="):
@@ -139,52 +130,8 @@ def test_what_cannot_be_shown_is_refused_like_anything_else() -> None:
             call()
 
 
-@pytest.mark.parametrize("worker", ["x" * 201, "", " a", None, 5])
-def test_a_router_refuses_a_worker_and_not_its_own_prefix(worker: Any) -> None:
-    router = TaskRouter("reviews", "bucket of {}")
-    with pytest.raises(BadOption, match=r"^val="):
-        router.make_task_name(worker)
-    for call in (router.add, router.get):
-        with pytest.raises(BadOption, match=r"^name="):
-            call(worker)
-
-
-class Seven(int, enum.Enum):
-    """A number with a name: it is written out as that."""
-
-    SEVEN = 7
-
-
-def test_a_number_with_a_name_is_that_number() -> None:
-    d = dispenser({Seven.SEVEN: 1.0})
-    (told,) = d.assign_tasks(1, "alice")
-    assert told.key == "7"
-    d = dispenser({8: 2.0})
-    change(task("7"), fence=7)
-    assert d.tasks_done("alice", [(Seven.SEVEN, Seven.SEVEN)]) == {"7": "done"}
-
-
 def test_keys_that_look_alike_are_different_tasks() -> None:
-    alike = [
-        "a",
-        "A",
-        "\u00e1",
-        "a\u0301",
-        "\uff41",
-        "ß",
-        "ss",
-        "😀",
-        "😁",
-        "I",
-        "İ",
-        "\u0131",
-        "ﬁ",
-        "fi",
-        "1",
-        "\uff11",
-        "٣",
-        "3",
-    ]
+    alike = ["a", "A", "\u00e1", "a\u0301", "\uff41", "ß", "ss", "😀", "I", "\u0131", "ﬁ", "fi", "1", "\uff11"]
     d = dispenser(dict.fromkeys(alike, 1))
     told = d.assign_tasks(100, "alice")
     assert [one.key for one in told] == alike
@@ -199,7 +146,7 @@ def test_keys_that_look_alike_are_different_tasks() -> None:
 
 @pytest.mark.parametrize(
     "task",
-    ["a", 101, ("a",), ("a", "b"), ("a", None), ("a", True), {"a": 1}, None, ("a", 1, 2, 3)],
+    ["a", 101, ("a",), ("a", None), ("a", True), {"a": 1}, ("a", 1, 2, 3)],
 )
 def test_bare_keys_are_refused_because_a_fence_is_needed(task: Any) -> None:
     d = dispenser(letters("ab"))
@@ -219,20 +166,6 @@ def test_one_task_under_two_fences_is_refused() -> None:
 def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
     with pytest.raises(BadOption, match="limit"):
         dispenser().assign_tasks(limit, "alice")
-
-
-@pytest.mark.parametrize("worker", ["", " a", "a ", "a\nb", "x" * 201, None, 3, b"a"])
-def test_a_worker_without_a_proper_name_is_refused(worker: Any) -> None:
-    d = dispenser()
-    for call in (
-        lambda: d.assign_tasks(1, worker),
-        lambda: d.check_tasks(worker, []),
-        lambda: d.tasks_done(worker, []),
-        lambda: d.give_back(worker),
-        lambda: d.touch(worker),
-    ):
-        with pytest.raises(BadOption, match="worker"):
-            call()
 
 
 @pytest.mark.parametrize("worker", ["x" * 200, "😀" * 200, "%s%%", "O'Brien \\ \"", "名"])

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError
 
 from resourcepool.models import Dispenser, DispenserTask
-from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, states, tasks
+from tests.taskqueue.dispenser_rows import bucket, dispenser, states, tasks
 from tests.taskqueue.test_commands import said
 
 
@@ -16,13 +16,13 @@ def run(*words: str) -> str:
 
 def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:
     assert run("add", "films", "--new", "a", "5", "b", "-1.5") == "new: 2; existing: 0"
-    assert run("add", "films", "a", "3", "c", "1e3") == "new: 1; existing: 1"
-    assert dict(DispenserTask.objects.values_list("key", "score")) == {"a": 3.0, "b": -1.5, "c": 1000.0}
-
-
-def test_a_score_may_be_any_finite_number() -> None:
-    assert run("add", "films", "--new", "a", "-1e300", "b", "-.5E-3") == "new: 2; existing: 0"
-    assert dict(DispenserTask.objects.values_list("key", "score")) == {"a": -1e300, "b": -0.0005}
+    assert run("add", "films", "a", "3", "c", "1e3", "d", "-.5E-3") == "new: 2; existing: 1"
+    assert dict(DispenserTask.objects.values_list("key", "score")) == {
+        "a": 3.0,
+        "b": -1.5,
+        "c": 1000.0,
+        "d": -0.0005,
+    }
 
 
 def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
@@ -40,9 +40,7 @@ def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
         (("a", "1", "a", "2"), "each key once"),
         (("a", "b"), "KEY SCORE='b' .*a finite number"),
         (("a", "nan"), "KEY SCORE=.* a finite number"),
-        (("a", "inf"), "KEY SCORE=.* a finite number"),
         (("a", "1", "b" * 201, "1"), "KEY SCORE=.* 1 to 200 printable characters"),
-        (("a", "1", "b ", "1"), "KEY SCORE=.* one line of 1 to 200"),
     ],
 )
 def test_what_cannot_be_added_is_refused_with_a_sentence_and_nothing_is(words: Any, named: str) -> None:
@@ -59,11 +57,3 @@ def test_clearing_removes_what_is_ready_once_somebody_confirms_it() -> None:
         run("clear", "reviews")
     assert run("clear", "reviews", "--yes") == "removed: 2"
     assert states() == {"c": "assigned"}
-
-
-def test_status_tells_its_alarms() -> None:
-    dispenser()
-    failed("a")
-    assert "dispenser: reviews: 1 failed for good and waits for an operator: retry or discard it." in said(
-        "resourcepool_status"
-    )

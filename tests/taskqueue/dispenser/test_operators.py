@@ -6,7 +6,7 @@ from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import Done, TaskDispenser
 from tests.committed import Statement
 from tests.history.fixtures import events, history  # noqa: F401 (a fixture)
-from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, fence, states, tasks
+from tests.taskqueue.dispenser_rows import bucket, dispenser, fence, states, tasks
 
 
 def test_freeing_a_bucket_returns_its_tasks_under_new_fences_and_no_others() -> None:
@@ -34,34 +34,6 @@ def test_a_bucket_is_freed_though_it_has_expired_and_whatever_else_it_had() -> N
     tasks("b", state="done", bucket=alice)
     assert Bucket.objects.all().revoke() == 1
     assert states() == {"a": "ready", "b": "done"}
-
-
-def test_failed_tasks_are_retried_as_if_they_had_not_failed_and_others_left_alone() -> None:
-    dispenser()
-    failed("a")
-    tasks("b", "c")
-    bucket("alice", "d")
-    assert DispenserTask.objects.filter(key="b").discard("ann", "typo") == 1
-    assert DispenserTask.objects.get(key="b").outcome == "discarded by ann: typo"
-    assert DispenserTask.objects.all().retry("ann") == 2
-    assert states() == {"a": "ready", "b": "ready", "c": "ready", "d": "assigned"}
-    assert set(DispenserTask.objects.values_list("finished_at", "expirations")) == {(None, 0)}
-
-
-def test_assigned_and_done_tasks_are_not_discarded() -> None:
-    dispenser()
-    bucket("alice", "a")
-    tasks("b", state="done")
-    failed("c")
-    assert DispenserTask.objects.all().discard("ann", "typo") == 1
-    assert states() == {"a": "assigned", "b": "done", "c": "discarded"}
-
-
-def test_pausing_and_resuming_tell_how_many_changed() -> None:
-    dispenser()
-    assert Dispenser.objects.all().pause() == 1
-    assert Dispenser.objects.all().pause() == 0
-    assert Dispenser.objects.all().resume() == 1
 
 
 def test_a_worker_whose_bucket_was_freed_is_told_so_and_the_next_one_gets_its_tasks() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.utils import timezone
 
-from resourcepool.contrib.celery_timers.tasks import DispatchingRunner
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
 from tests.eventually import InBackground, eventually
@@ -42,10 +41,11 @@ def over(count: int) -> None:
 
 
 @contextlib.contextmanager
-def handling(**options: Any) -> Iterator[timers.TimerRunner]:
+def handling(
+    kind: type[timers.TimerRunner] = timers.TimerRunner, **options: Any
+) -> Iterator[timers.TimerRunner]:
     """Run a node in a thread for the length of the block."""
-    options = {"exit_process": exit_process, **options}
-    runner = DispatchingRunner(**options) if options.get("by") else timers.TimerRunner(**options)
+    runner = kind(**{"exit_process": exit_process, **options})
     running = InBackground(runner.run)
     try:
         yield runner

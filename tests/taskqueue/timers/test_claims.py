@@ -22,7 +22,7 @@ def seen(*topics: str, late: int = 0) -> list[DueTimer]:
 
 
 def exchange(which: list[DueTimer], holder: str = HOLDER, ends: claims.Ends = ()) -> list[ClaimedTimer]:
-    rules = due_timers.read_rules("default", ["t", "u"])
+    rules = due_timers.read_topics("default", ["t", "u"])
     return claims.finish_and_claim("default", ends, [one.pk for one in which], rules, holder)[0]
 
 

@@ -1,6 +1,5 @@
 """What may go wrong around timers: paused processes, wrong clocks, many topics, and handlers that misbehave."""
 
-import contextlib
 import json
 import os
 import signal
@@ -12,12 +11,9 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.contrib.celery_timers import tasks as handover
-from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import claims
-from tests.app.rows import expire
 from tests.eventually import eventually
 from tests.spawned import Spawner
 from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
@@ -94,74 +90,6 @@ def test_the_clock_of_a_host_does_not_matter(offset: float, spawn: Spawner) -> N
     assert (timer("each").due_at - timer("in an hour").due_at).total_seconds() < 60
 
 
-def bad_node(kind: str) -> None:
-    from django.core.management import call_command
-
-    @timers.on("t")
-    def bad(one: Any) -> None:
-        print("began", one.attempt, os.getpid(), flush=True)
-        if kind == "ends":
-            os._exit(1)
-        if kind == "raises SystemExit":
-            sys.exit(3)
-        if kind == "leaves a transaction open":
-            transaction.atomic().__enter__()
-            Topic.objects.create(name="not to be")
-
-    @timers.on("marker")
-    def note(one: Any) -> None:
-        print("handled", one.name, flush=True)
-
-    call_command("resourcepool_timers", stdout=sys.stdout)
-
-
-def test_one_that_ends_its_process_is_set_aside_after_a_few(spawn: Spawner) -> None:
-    topic(max_crashes=3)
-    due()
-    for attempt in (1, 2, 3):
-        node = spawn(bad_node, "ends")
-        node.line(f"began {attempt}")
-        assert node.wait() == 1
-        expire(timer())
-    spawn(bad_node, "ends")
-    over(1)
-    assert (timer().state, timer().crashes, timer().attempts) == ("dead", 3, 3)
-
-
-@pytest.mark.parametrize(
-    ("kind", "state"),
-    [("raises SystemExit", "dead"), ("leaves a transaction open", "dead")],
-)
-def test_a_handler_that_misbehaves_ends_its_own_timer_and_no_other(
-    kind: str, state: str, spawn: Spawner
-) -> None:
-    due()
-    node = spawn(bad_node, kind)
-    node.line("began 1")
-    over(1)
-    due("b", topic="marker")
-    node.line("handled b")
-    over(2)
-    assert (states(), timer().attempts) == ({"a": state, "b": "done"}, 1)
-    assert not Topic.objects.filter(name="not to be").exists()
-    node.send(signal.SIGTERM)
-    assert node.wait() == 0
-
-
-def test_a_timer_that_is_rolled_back_does_not_fire() -> None:
-    seen: list[str] = []
-    timers.on("t")(lambda one: seen.append(one.name))
-    with contextlib.suppress(KeyError), transaction.atomic():
-        due("never")
-        raise KeyError
-    with transaction.atomic():
-        due("kept")
-        timers.schedule("kept", topic="t", after=0)
-    with handling():
-        over(1)
-    assert (seen, states()) == (["kept"], {"kept": "done"})
-
-
 def test_a_node_may_have_handlers_for_very_many_topics() -> None:
     names = [f"t{number}" for number in range(1_000)]
     seen: list[str] = []
@@ -226,31 +154,3 @@ def test_of_a_change_and_the_handler_exactly_one_wins(kind: str, spawn: Spawner)
     expected = {"cancel": "cancelled", "reschedule": "pending", "replace": "pending"}[kind]
     found = states()
     assert {found[name] for name in winners} <= {expected}
-
-
-@pytest.mark.parametrize("by", ["its own threads", "another process"])
-def test_a_claim_whose_answer_was_lost_is_taken_up_also_when_the_node_may_handle_its_topic_no_more(
-    by: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[Any] = []
-    timers.on("t")(sent.append)
-    module, name = (claims, "finish_and_claim") if by == "its own threads" else (handover, "hand_over")
-    send = getattr(module, name)
-
-    def lost(*args: Any) -> Any:
-        answer = send(*args)
-        if Topic.objects.filter(requires={}).update(requires={"zone": "another"}):
-            raise DatabaseUnavailable("no answer, because the process stood still")
-        return answer
-
-    @contextlib.contextmanager
-    def carrier() -> Any:
-        yield lambda *message: sent.append(message)
-
-    monkeypatch.setattr(module, name, lost)
-    monkeypatch.setattr("resourcepool.taskqueue.timers.runner.RULES_MAX_AGE", 0)
-    topic()
-    due()
-    with handling(**({} if name == "finish_and_claim" else {"by": carrier})):
-        eventually(lambda: sent, WITHIN)
-    assert (timer().attempts, timer().crashes) == ((1, 0) if name == "finish_and_claim" else (0, 0))

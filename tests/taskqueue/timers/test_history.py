@@ -1,8 +1,6 @@
 """The events of topics and timers in the history."""
 
-from typing import Any
-
-from resourcepool.models import Timer, Topic
+from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from tests.eventually import eventually
 from tests.history.fixtures import events, history  # noqa: F401 (a fixture)
@@ -40,13 +38,3 @@ def test_what_ends_well_is_told_of_nowhere() -> None:
     timers.reschedule("b", topic="t", after=60)
     timers.cancel("b", topic="t")
     assert events(Timer) == []
-
-
-def test_timers_may_keep_no_history(settings: Any) -> None:
-    pools = {label: {"history": False} for label in ("resourcepool.Timer", "resourcepool.Topic")}
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": pools}
-    topic()
-    timers.schedule("a", topic="t", after=3600)
-    Timer.objects.all().cancel("bob")
-    Topic.objects.all().pause("bob")
-    assert events(Timer) == events(Topic) == []

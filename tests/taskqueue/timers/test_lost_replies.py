@@ -1,6 +1,5 @@
 """A timer is set, or moved, and the answer is lost; meanwhile it fires, or another process cancels it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,24 +10,21 @@ from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.policy import Result
 from resourcepool.taskqueue.timers import Outcome, claims, runner as due_timers
-from tests.concurrency.connection_cutter import Wire, wired
+from tests.concurrency.connection_cutter import Wire
 from tests.queues.members import COMMIT
 from tests.taskqueue.timers.runners import due, states, timer, topic
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could answer
 
 
-@pytest.fixture
-def wire() -> Iterator[Wire]:
+@pytest.fixture(autouse=True)
+def _topic() -> None:
     topic()
-    with wired() as (wire, _):
-        Timer.objects.exists()  # connects
-        yield wire
 
 
 def fire() -> None:
     """Handle due timers, as a node does."""
-    rules, found = due_timers.read_rules("default", ["t"]), due_timers.read_due("default", ["t"], 100, 100)
+    rules, found = due_timers.read_topics("default", ["t"]), due_timers.read_due("default", ["t"], 100, 100)
     claimed, _ = claims.finish_and_claim("default", [], [one.pk for one in found], rules, "a node")
     claims.finish_and_claim("default", [(one, Result("")) for one in claimed], [], rules, "a node")
 

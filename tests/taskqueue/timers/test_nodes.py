@@ -9,14 +9,8 @@ from django.core.exceptions import ValidationError
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Topic
 from resourcepool.taskqueue.timers import TimerRunner
-from resourcepool.taskqueue.timers.nodes import Rule, is_enough, may_handle
+from resourcepool.taskqueue.timers.models import is_enough
 from resourcepool.taskqueue.timers.runner import TokenBucket
-
-
-def rule(**given: Any) -> Rule:
-    kept = {"is_paused": False, "retries": 0, "retry_delay": 10, "max_crashes": 3, "done_kept": 60}
-    asked = {"name": "t", "requires": {}, "on_canary": False, "least_version": "", "ttl": 30}
-    return Rule(**{**kept, **asked, **given})
 
 
 @pytest.mark.parametrize(
@@ -37,7 +31,7 @@ def rule(**given: Any) -> Rule:
     ],
 )
 def test_a_topic_says_which_nodes_may_handle_it(asked: Any, labels: Any, version: str, may: bool) -> None:
-    assert may_handle(rule(**asked), labels, version) is may
+    assert (Topic(name="t", **asked).refusal(labels, version) == "") is may
 
 
 def test_versions_are_compared_by_their_numbers() -> None:
@@ -72,6 +66,6 @@ def test_late_ones_come_at_a_rate() -> None:
 
 
 def test_each_retry_waits_twice_as_long_and_an_hour_at_most() -> None:
-    assert [rule().delay(failures) for failures in (1, 2, 3, 10, 1_000)] == [10, 20, 40, 3_600, 3_600]
-    assert rule(retry_delay=7_200).delay(1) == 7_200
-    assert rule(retry_delay=0).delay(5) == 0
+    assert [Topic().delay(failures) for failures in (1, 2, 3, 10, 1_000)] == [10, 20, 40, 3_600, 3_600]
+    assert Topic(retry_delay=7_200).delay(1) == 7_200
+    assert Topic(retry_delay=0).delay(5) == 0

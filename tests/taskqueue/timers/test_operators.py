@@ -75,37 +75,6 @@ def test_a_running_timer_is_not_cancelled_but_a_recurring_one_does_not_fire_agai
         assert (now(row).state, now(row).schedule, now(row).holder) == ("running", "", "web-1")
 
 
-def test_what_a_dead_process_has_left_is_cancelled() -> None:
-    row = running()
-    expire(row)
-    assert Timer.objects.all().cancel() == 1
-    assert (now(row).state, now(row).holder) == ("cancelled", "")
-
-
-def test_a_dead_letter_that_is_retried_is_due_with_all_of_its_retries() -> None:
-    row = timer(state="dead", finished_at=timezone.now(), failures=3, crashes=2)
-    assert Timer.objects.all().retry("alice") == 1
-    row = now(row)
-    assert (row.state, row.failures, row.crashes, row.finished_at) == ("pending", 0, 0, None)
-    assert Timer.objects.due().get() == row
-
-
-def test_pending_and_dead_ones_are_discarded_and_others_left_alone() -> None:
-    for name, state in (("a", "pending"), ("b", "dead"), ("c", "done")):
-        timer(name, state=state, finished_at=None if state == "pending" else timezone.now())
-    running("d")
-    assert Timer.objects.all().discard("alice", "not needed") == 2
-    assert sorted(Timer.objects.filter(state="discarded").values_list("name", flat=True)) == ["a", "b"]
-    assert Timer.objects.get(name="a").outcome == "discarded by alice: not needed"
-
-
-def test_pausing_and_resuming_tell_how_many_changed() -> None:
-    Topic.objects.create(name="order.timeout")
-    assert Topic.objects.all().pause() == 1
-    assert Topic.objects.all().pause() == 0
-    assert Topic.objects.all().resume() == 1
-
-
 def test_filters_agree_with_the_states() -> None:
     timer("ahead")
     timer("due", -5)

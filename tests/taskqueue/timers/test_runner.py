@@ -37,15 +37,6 @@ def test_no_timer_is_begun_before_its_moment(seen: list[Any]) -> None:
     assert all(one.late_by >= datetime.timedelta(0) for one in seen)
 
 
-def test_what_is_set_while_it_waits_is_handled(seen: list[Any]) -> None:
-    with handling():
-        eventually(TimerNode.objects.exists, WITHIN)
-        due("a")
-        over(1)
-        timers.schedule("b", topic="t", after=0.1)
-        over(2)
-
-
 def test_a_topic_without_a_handler_here_is_left_alone(seen: list[Any]) -> None:
     due("theirs", topic="unknown here")
     due("mine")
@@ -78,32 +69,17 @@ def test_a_failed_timer_is_tried_again_and_told_so_and_then_set_aside() -> None:
     assert (timer().state, timer().outcome, timer().failures) == ("dead", "ValueError: disk full", 3)
 
 
-def test_a_timer_whose_handler_died_fires_again_and_is_told_so(seen: list[Any]) -> None:
+@pytest.mark.parametrize(("holder", "end", "crashes"), [("a dead process", "expired", 1), ("", "released", 0)])
+def test_what_a_process_left_is_begun_again_and_told_how_and_only_a_crash_is_counted(
+    holder: str, end: str, crashes: int, seen: list[Any]
+) -> None:
+    topic(max_crashes=2)
     due()
-    change(timer(), state="running", holder="a dead process", fence=7, attempts=1, busy_before=DbLater(-1))
+    change(timer(), state="running", holder=holder, fence=7, attempts=1, busy_before=DbLater(-1))
     with handling():
         over(1)
-    assert [(one.attempt, repr(one.previous_end)) for one in seen] == [(2, "'expired'")]
-    assert (timer().crashes, timer().state) == (1, "done")
-
-
-def test_what_a_process_gave_back_at_its_end_counts_as_no_death(seen: list[Any]) -> None:
-    topic(max_crashes=1)
-    due()
-    change(timer(), state="running", holder="", fence=7, attempts=1, busy_before=DbLater(-1))
-    with handling():
-        over(1)
-    assert [(one.attempt, repr(one.previous_end)) for one in seen] == [(2, "'released'")]
-    assert timer().crashes == 0
-
-
-def test_one_that_runs_elsewhere_is_left_alone(seen: list[Any]) -> None:
-    due("theirs")
-    change(timer("theirs"), state="running", holder="somebody", busy_before=DbLater(60))
-    due("mine")
-    with handling():
-        over(1)
-    assert states() == {"mine": "done", "theirs": "running"}
+    assert [(one.attempt, repr(one.previous_end)) for one in seen] == [(2, repr(end))]
+    assert (timer().crashes, timer().state) == (crashes, "done")
 
 
 def test_a_timer_that_kills_its_process_again_and_again_is_set_aside(seen: list[Any]) -> None:
@@ -136,7 +112,7 @@ def test_one_that_sets_itself_again_in_its_handler_is_not_ended_by_its_end() -> 
 
 
 def test_a_paused_topic_begins_nothing(seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.timers.runner.RULES_MAX_AGE", 0.05)
+    monkeypatch.setattr("resourcepool.taskqueue.timers.runner.TOPICS_MAX_AGE", 0.05)
     topic(is_paused=True)
     topic("u")
     timers.on("u")(seen.append)
@@ -225,18 +201,15 @@ def test_what_a_dead_process_left_is_nobodys_after_the_ttl_only(seen: list[Any])
         {"labels": {"a": 1}},
         {"version": "x" * 51},
         {"late_rate": 0},
+        {"late_rate": float("nan")},
+        {"late_rate": True},
+        {"late_rate": datetime.timedelta(seconds=10)},
         {"grace": -1},
     ],
 )
 def test_what_is_not_allowed_is_refused(options: Any) -> None:
     with pytest.raises(BadOption):
         TimerRunner(**options)
-
-
-@pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), "10", True, datetime.timedelta(seconds=10)])
-def test_a_rate_is_a_number_per_second(wrong: Any) -> None:
-    with pytest.raises(BadOption, match="it must be a rate per second, from 1 to 100,000"):
-        TimerRunner(late_rate=wrong)
 
 
 def test_it_does_not_run_in_a_transaction() -> None:

@@ -5,39 +5,14 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, transaction
-from django.utils import timezone
 
 from resourcepool.exceptions import LeaseLost
-from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers import Outcome
-from tests.app.rows import change, expire, now
+from tests.app.rows import expire, now
 from tests.eventually import eventually
 from tests.taskqueue.consumers import Gate
 from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
-
-
-def test_a_handler_whose_timer_was_taken_commits_nothing_behind_its_guard() -> None:
-    gate, errors = Gate(), []
-
-    @timers.on("t")
-    def write(one: Any) -> None:
-        gate(one)
-        try:
-            with transaction.atomic(), one.guard():
-                topic("written")
-        except LeaseLost as lost:
-            errors.append(lost)
-            raise
-
-    due()
-    with handling():
-        assert gate.began.wait(WITHIN)
-        change(timer(), fence=timer().fence + 1, state="discarded", finished_at=timezone.now())
-        gate.may_end.set()
-        eventually(lambda: errors, WITHIN)
-    assert states() == {"a": "discarded"}
-    assert set(Timer.objects.values_list("topic", flat=True)) == {"t"}
 
 
 def write(one: Any) -> None:

@@ -14,8 +14,8 @@ from resourcepool.taskqueue.running_task import GivenBack
 from resourcepool.taskqueue.timers import TimerRunner, claims, nodes, runner as runners
 from resourcepool.taskqueue.timers.handlers import find as handling_of
 from resourcepool.taskqueue.worker_loop import WorkerLoop
-from tests.eventually import InBackground, eventually
-from tests.taskqueue.consumers import Gate
+from tests.eventually import eventually
+from tests.taskqueue.consumers import Dying, Gate
 from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
 
 
@@ -52,7 +52,7 @@ def claimed_here() -> timers.RunningTimer:
     due()
     found = runners.read_due("default", ["t"], 1, 0)
     ((claimed,), _) = claims.finish_and_claim(
-        "default", [], [one.pk for one in found], runners.read_rules("default", ["t"]), "this node"
+        "default", [], [one.pk for one in found], runners.read_topics("default", ["t"]), "this node"
     )
     return timers.RunningTimer("default", claimed, handling_of("t"))
 
@@ -80,41 +80,23 @@ def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> Non
     timers.on("u")(gates["b"])
     due()
     due("b", topic="u")
-    reasons: list[str] = []
-
-    def exit_process(why: str) -> Any:
-        reasons.append(why)
-        raise SystemExit
-
-    running = InBackground(TimerRunner(exit_process=exit_process).run)
-    over(1)
-    with pytest.raises(SystemExit):
-        running.result(WITHIN)
+    assert Dying(TimerRunner).said() == "timer t/a ran for more than 0.2 s"
     for gate in gates.values():
         gate.may_end.set()
-    assert reasons == ["timer t/a ran for more than 0.2 s"]
     assert states() == {"a": "dead", "b": "pending"}
     assert timer().outcome == "it ran longer than its max_runtime of 0.2 s"
     assert timer("b").previous_end == "released"
 
 
 def test_one_that_ran_for_too_long_because_its_process_stood_still_has_not_failed() -> None:
-    gate, reasons = Gate(), list[str]()
+    gate = Gate()
     timers.on("t", max_runtime=0.2)(gate)
     due()
-
-    def exit_process(why: str) -> Any:
-        reasons.append(why)
-        raise SystemExit
-
-    runner = TimerRunner(exit_process=exit_process)
-    running = InBackground(runner.run)
+    dying = Dying(TimerRunner)
     assert gate.began.wait(WITHIN)
     gate.tasks[0].lease._lose("not renewed")
-    with pytest.raises(SystemExit):
-        running.result(WITHIN)
+    assert dying.said() == "timer t/a ran for more than 0.2 s"
     gate.may_end.set()
-    assert reasons == ["timer t/a ran for more than 0.2 s"]
     assert (timer().state, timer().failures) == ("running", 0), "it expires"
 
 

@@ -7,24 +7,10 @@ import pytest
 from resourcepool.contrib.celery_timers import tasks as handover
 from resourcepool.models import Topic
 from resourcepool.taskqueue import timers
-from tests.taskqueue.sessions import end, keep_them, session
+from tests.taskqueue.sessions import end, session
 from tests.taskqueue.timers.runners import due, handling, over, states, timer, topic
 
 on_servers = pytest.mark.only("mysql", "postgresql")
-
-
-@on_servers
-def test_a_session_that_ends_between_two_timers_makes_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_them(monkeypatch, None, is_checked=True)
-    topic(retries=0, max_crashes=1)
-    used: list[int] = []
-    timers.on("t")(lambda _: used.append(session()))
-    with handling(threads=1):
-        for count in (1, 2, 3):
-            due(str(count))
-            over(count)
-            end(used[-1])
-    assert (states(), len(set(used))) == (dict.fromkeys("123", "done"), 3)
 
 
 def loses(attempts: int, ran: list[Any]) -> None:

@@ -11,11 +11,10 @@ from django.test import override_settings
 from resourcepool.contrib.dispenser_parts import TaskPool
 from resourcepool.db.transactions import short_transaction
 from resourcepool.taskqueue import Done, TaskDispenser
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.aliases import alias
-from tests.eventually import InBackground, at_once
+from tests.eventually import InBackground
 from tests.queues.test_planning_transactions import repeatable_read
-from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states
+from tests.taskqueue.dispenser.dispensers import dispenser, letters, run_out, states
 from tests.taskqueue.dispenser.test_dispenser import (  # noqa: F401 (once more, in this isolation)
     test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once,
     test_a_task_is_done_once_and_saying_so_again_is_the_same,
@@ -103,25 +102,3 @@ def test_clearing_ends_in_a_transaction_that_sees_what_others_have_taken_since()
         assert InBackground(meanwhile).result(30) == 1_000
         assert d.clear() == 300
     assert states() == {}
-
-
-def test_workers_and_rebuilds_at_once_finish_each_task_once() -> None:
-    dispenser({number: number for number in range(60)})
-
-    def work(number: int) -> list[str]:
-        d, done = TaskDispenser("reviews"), []
-        if number == 0:
-            for _ in range(4):
-                assert isinstance(d.recreate_task_pool({key: key for key in range(60)}), Rebuilt)
-            return []
-        name = f"worker {number // 2}"
-        while told := d.assign_tasks(5, name):
-            done += [
-                f"{one.key}:{one.fence}" for one in told if d.tasks_done(name, [one])[one.key] == Done.DONE
-            ]
-        return done
-
-    told = {one for some in at_once(5, work, timeout=100) for one in some}
-    assert len(told) == 60
-    assert set(states().values()) == {"done"}
-    assert keys(TaskDispenser("reviews").assign_tasks(5, "eve")) == ""

@@ -1,6 +1,6 @@
 """The reply to a COMMIT is lost: the call returns the result of that transaction, and does nothing twice."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRoute
 from resourcepool.models import Bucket, Receipt
 from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
-from tests.concurrency.connection_cutter import Wire, wired
+from tests.concurrency.connection_cutter import Wire
 from tests.history.fixtures import events, history  # noqa: F401 (a fixture)
 from tests.queues.members import COMMIT
 from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states, waiting
@@ -17,12 +17,6 @@ from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_o
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no reply that could be lost
 
 TWENTY = "abcdefghijklmnopqrst"
-
-
-@pytest.fixture
-def wire(transactional_db: None) -> Iterator[Wire]:
-    with wired() as (wire, _):
-        yield wire
 
 
 def bucket(worker: str = "alice") -> TaskBucket:
@@ -73,14 +67,6 @@ def test_what_was_added_and_taken_out_for_good_at_once_is_not_added_again(wire: 
     d, taken = dispenser(), []
     wire.cut_after(COMMIT, meanwhile=lambda: taken.extend(TaskPool("reviews").assign(20)))
     assert d.add_many(letters(TWENTY)) == 20
-    assert "".join(taken) == TWENTY
-    assert states() == {}
-
-
-def test_what_a_rebuild_added_and_others_took_out_for_good_is_not_added_again(wire: Wire) -> None:
-    d, taken = dispenser(), []
-    wire.cut_after(COMMIT, meanwhile=lambda: taken.extend(TaskPool("reviews").assign(20)))
-    assert d.recreate_task_pool(letters(TWENTY)) == Rebuilt(added=20)
     assert "".join(taken) == TWENTY
     assert states() == {}
 

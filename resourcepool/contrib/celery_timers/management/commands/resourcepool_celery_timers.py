@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from resourcepool.contrib.celery_timers.tasks import DispatchingRunner, by_celery
+from resourcepool.contrib.celery_timers.tasks import DispatchingRunner
 from resourcepool.management.commands import resourcepool_timers
 from resourcepool.taskqueue.timers.runner import TimerRunner
 from resourcepool.translation import gettext_lazy
@@ -16,4 +16,4 @@ class Command(resourcepool_timers.Command):
     example = "manage.py resourcepool_celery_timers --label zone=eu"
 
     def make_runner(self, **options: Any) -> TimerRunner:
-        return DispatchingRunner(by_celery, **options)
+        return DispatchingRunner(**options)

@@ -1,5 +1,6 @@
-"""A dispenser whose rows a router sends to another database: nothing of it is looked for in the default one."""
+"""Dispensers and timers whose rows a router sends to another database: the default one is not asked."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -7,11 +8,13 @@ import pytest
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext, override_settings
 
+from resourcepool.contrib.celery_timers import apply_async_at, tasks as handover
 from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool, TaskRouter
-from resourcepool.models import Bucket, Dispenser, DispenserTask
-from resourcepool.taskqueue import Done, TaskDispenser
+from resourcepool.models import Bucket, Dispenser, DispenserTask, Timer
+from resourcepool.taskqueue import Done, TaskDispenser, timers
 from tests.aliases import alias
 from tests.app.rows import expire
+from tests.taskqueue.timers.runners import due
 
 
 class Second:
@@ -27,7 +30,7 @@ class Second:
         return self.writes
 
 
-def live(using: str) -> None:
+def use_a_dispenser(using: str) -> None:
     """Call everything that a dispenser, its parts, and operators can do."""
     d, pool, router = TaskDispenser("r"), TaskPool("r"), TaskRouter("r")
     d.add_many({number: number for number in range(20)})
@@ -70,18 +73,45 @@ def routed(to: str, router: Second) -> AbstractContextManager[object]:
     return stack
 
 
-def test_all_of_it_is_in_the_other_database() -> None:
+def use_timers(using: str) -> None:
+    """Set timers, change them, and have them handled, in this thread."""
+    apply_async_at("some.task", after=60, name="sent")
+    timers.schedule("each", topic="t", every=60)
+    timers.reschedule("each", after=30)
+    timers.cancel("each")
+    Timer.objects.using(using).filter(name="sent").cancel()
+    runner = timers.TimerRunner()
+
+    @timers.on("t")
+    def last(one: Any) -> None:
+        with transaction.atomic(using=one.lease.using), one.guard():
+            pass
+        runner.stop()
+
+    due("last")
+    runner.run()
+    found = dict(Timer.objects.using(using).values_list("name", "state"))
+    assert found == {"sent": "cancelled", "each": "cancelled", "last": "done"}
+    assert handover.handle(0, 0) is None
+
+
+every_use = pytest.mark.parametrize("use", [use_a_dispenser, use_timers])
+
+
+@every_use
+def test_all_of_it_is_in_the_other_database(use: Callable[[str], None]) -> None:
     with routed("second", Second("second", "second")), CaptureQueriesContext(connection) as in_the_default_one:
-        live("second")
+        use("second")
     assert in_the_default_one.captured_queries == []
 
 
-def test_a_replica_is_not_asked() -> None:
+@every_use
+def test_a_replica_is_not_asked(use: Callable[[str], None]) -> None:
     with (
         routed("replica", Second("default", "replica")),
         CaptureQueriesContext(connections["replica"]) as in_the_replica,
     ):
-        live("default")
+        use("default")
     assert [one["sql"] for one in in_the_replica.captured_queries] == []
 
 
