@@ -40,9 +40,8 @@ EVERYWHERE = (
     "tests/db/test_background.py",  # a connection of a thread's own
     "tests/db/test_open_transaction.py",  # what a transaction shows and locks
     "tests/db/dialect",  # the differences themselves
-    "tests/locks/test_rwlock_plans.py",  # EXPLAIN
+    "tests/locks/test_plans.py",  # EXPLAIN
     "tests/taskqueue/test_plans.py",  # EXPLAIN
-    "tests/locks/test_condition_plans.py",  # EXPLAIN
     "tests/locks/channels/test_plans.py",  # EXPLAIN
     "tests/taskqueue/dispenser/test_plans.py",  # EXPLAIN
     "tests/encryption/test_field_bound.py::test_values_stored_alike_are_equal",  # types of columns
@@ -76,7 +75,6 @@ IN_TURN = (
     "tests/taskqueue/timers/test_sessions.py",  # sessions that end
     "tests/queues/test_reassignment.py",  # one UPDATE for many rows
     "tests/safety/test_measurements.py",  # what is measured on it
-    "tests/concurrency/test_counter.py",  # mutual exclusion
     "tests/concurrency/test_crashes.py",  # kills in the middle of statements
     # What builds on leases and tickets: each has statements of its own, put together like theirs
     "tests/locks/test_contract.py",  # claims, hand-overs and row counts of each kind

@@ -16,7 +16,7 @@ from resourcepool.history.models import Sample
 from resourcepool.jobs import Job
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.elections import SYSTEM as ELECTIONS_SYSTEM
-from resourcepool.status.waiting import explain
+from resourcepool.status.resources.waiting import explain
 from resourcepool.translation import gettext, gettext_lazy as _
 from resourcepool.waiting.models import Ticket
 

@@ -48,10 +48,6 @@ class TaskPool(ReadyTasks):
             BadOption: ``size`` is not from 0 to 10,000.
             DatabaseUnavailable: some tasks may have been taken.
         """
-        return list(self.assign_scored(size))
-
-    def assign_scored(self, size: int = 20) -> dict[str, float]:
-        """Remove the first tasks, as ``assign``; returns {key: score} for ``TaskBucket.add`` or ``add_many``."""
         connection, most = connections[self._using], options.whole("size", size, least=0, most=MAX_BUCKET_TASKS)
 
         def send() -> Rows:
@@ -60,44 +56,42 @@ class TaskPool(ReadyTasks):
                 statements.retire(connection, statements.fences_of(rows))
             return rows
 
-        return {row.key: row.score for row in (self._commit(send) if most else ())}
+        return [row.key for row in (self._commit(send) if most else ())]
 
 
 class TaskBucket:
     """The tasks of one worker until the bucket expires; then they return to the pool.
 
         bucket = TaskBucket("alice", 600, pool="reviews")
-        bucket.add(TaskPool("reviews").assign_scored(20))
+        bucket.add(TaskPool("reviews").assign(20))
 
     A ``TaskDispenser`` moves tasks from the pool to the bucket in one step. Here a process that crashes between the two
     steps loses the tasks that it took.
     """
 
-    def __init__(self, name: str, exp: Seconds = 600.0, *, pool: str, holder: str = "") -> None:
+    def __init__(self, name: str, exp: Seconds = 600.0, *, pool: str) -> None:
         """Name the bucket, which is created when tasks are added; raises BadOption.
 
         Args:
             exp: seconds or timedelta, up to a day, until the bucket expires after each ``add`` and ``pop``.
-            holder: the worker's name, for display; default: ``name``.
         """
         self.name, self._pool = options.name("name", name), options.name("pool", pool)
         self._ttl = options.seconds("exp", exp, least=0.1)
         self._using = bucket_lifecycle.database()
-        holder = options.name("holder", holder or name)
-        self._bucket = WorkerBucket(self._using, self._pool, self.name, holder, self._ttl)
+        self._bucket = WorkerBucket(self._using, self._pool, self.name, self._ttl)
 
     def add(self, tasks: Iterable[Any]) -> list[Assigned]:
         """Put these keys, from the pool or new, into the bucket; return them, except keys that other workers have.
 
         Args:
-            tasks: keys, assigned tasks, or {key: score}. A key in the pool keeps its score; a new key gets the given
-                score, or 0, and follows earlier keys of the same score.
+            tasks: keys or assigned tasks. A key in the pool keeps its score; a new key gets the score 0, and follows
+                earlier keys of that score.
 
         Raises:
             BadOption: a key is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        requested, connection = _keys_and_scores(tasks), connections[self._using]
+        requested, connection = validation.keys(tasks), connections[self._using]
         bucket_lifecycle.refuse_assignment_in_transaction(connection)
         rows: Rows = []
         for chunk in chunks(requested):
@@ -105,7 +99,7 @@ class TaskBucket:
         in_order = sorted(rows, key=lambda row: (row.score, row.pk))
         return [Assigned(row.key, row.fence, row.score) for row in in_order]
 
-    def _add(self, requested: dict[str, float]) -> Rows:
+    def _add(self, requested: Mapping[str, Any]) -> Rows:
         connection = connections[self._using]
 
         def put_and_take(bucket: int) -> Rows | None:
@@ -113,9 +107,7 @@ class TaskBucket:
                 return None
             existing = read_known(connection, self._pool, requested)
             known = {key for key, task in existing.items() if not task.finished_at}
-            missing = {key: score for key, score in requested.items() if key not in known}
-            if missing:
-                put(connection, self._pool, missing, existing=existing)
+            put(connection, self._pool, {key: 0.0 for key in requested if key not in known})
             mine = {"dispenser_id": self._pool, "state": "ready", "key__in": list(requested)}
             rows = DispenserTask.objects.using(self._using).filter(**mine)
             # By primary keys: MariaDB 11 may read, and lock, the whole table to get the order.
@@ -203,60 +195,38 @@ class TaskRouter:
             raise self._bad_prefix() from None
         return options.name("prefix", name)
 
-    def add(self, name: str, task_name: str | None = None) -> str:
+    def add(self, name: str) -> str:
         """Create a bucket for this worker, unless it has one; return the bucket's name.
 
         Raises:
             BadOption: a name is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        worker = options.name("name", name)
-        bucket = self.make_task_name(worker) if task_name is None else options.name("task_name", task_name)
         bucket_lifecycle.refuse_assignment_in_transaction(connections[self._using])
-        existing = self.get(worker)
-        if existing is not None:
-            return existing
-        seen = WorkerBucket(self._using, self._key, bucket, worker, self._ttl).open()
-        rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).values_list("holder", flat=True)
-        if retrying(connections[self._using], rows.first) not in (None, worker):
-            allowed = _("a name that no other worker's bucket has")
-            raise BadOption("prefix" if task_name is None else "task_name", bucket, Sentence(allowed))
-        return bucket
+        bucket = self._bucket(name)
+        bucket.open()
+        return bucket.name
 
     def get(self, name: str) -> str | None:
         """Return the name of this worker's live bucket; None: it has none."""
-        worker = options.name("name", name)
-        rows = self._live().filter(holder=worker).order_by("pk").values_list("name", "holder")
-        candidates = retrying(connections[self._using], lambda: list(rows.all()))
-        # MySQL takes "Ann" and "ann" for equal.
-        return next((bucket for bucket, holder in candidates if holder == worker), None)
+        bucket = self._bucket(name)
+        return None if bucket.find(is_live=True) is None else bucket.name
 
     def buckets(self) -> list[str]:
         """Return the names of all live buckets."""
-        rows = self._live().order_by("pk").values_list("name", flat=True)
+        rows = self._rows().filter(busy_before__gt=DbNow()).order_by("pk").values_list("name", flat=True)
         return retrying(connections[self._using], lambda: list(rows.all()))
 
     def clear(self) -> int:
-        """Remove all buckets and return their tasks to the pool; returns the number of these tasks."""
-        rows = Bucket.objects.using(self._using).filter(dispenser_id=self._key).values_list("pk", flat=True)
-        connection, returned = connections[self._using], 0
-        for pk in retrying(connection, lambda: list(rows)):
-            returned += bucket_lifecycle.empty_bucket(self._using, pk, is_removed=True)
-        return returned
+        """Remove all buckets and return their tasks to the pool; returns the number of buckets."""
+        return int(self._rows().revoke())
 
     def _bad_prefix(self) -> BadOption:
         return BadOption("prefix", self._prefix, Sentence(_("a text with {} in place of the worker's name")))
 
-    def _live(self) -> Any:
-        rows = Bucket.objects.using(self._using)
-        return rows.filter(dispenser_id=self._key, busy_before__gt=DbNow())
+    def _bucket(self, worker: str) -> WorkerBucket:
+        name = self.make_task_name(options.name("name", worker))
+        return WorkerBucket(self._using, self._key, name, self._ttl)
 
-
-def _keys_and_scores(values: object) -> dict[str, float]:
-    """Return {key: score} of a mapping, of assigned tasks, or of keys, whose scores are 0; raises BadOption."""
-    if isinstance(values, Mapping):
-        return validation.scores(values, "tasks")
-    if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
-        raise BadOption("tasks", values, Sentence(_("a list of keys")))
-    pairs = [(value.key, value.score) if isinstance(value, Assigned) else (value, 0.0) for value in values]
-    return {validation.key(own_key, "tasks"): validation.score(number) for own_key, number in pairs}
+    def _rows(self) -> Any:
+        return Bucket.objects.using(self._using).filter(dispenser_id=self._key)

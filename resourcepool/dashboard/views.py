@@ -28,8 +28,8 @@ from resourcepool.status.finding import MAX_TEXT, Found, find_everything
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.registry import systems
 from resourcepool.status.resources.activity import ChartRange
+from resourcepool.status.resources.waiting import Lines, Waiting
 from resourcepool.status.times import database_now
-from resourcepool.status.waiting import Lines, Waiting
 from resourcepool.taskqueue.abstract import work_models
 from resourcepool.translation import gettext as _
 

@@ -98,19 +98,12 @@ def fields_of(operations: Iterable[Operation]) -> list[Field]:
     return list({field.name: field for operation in operations for field in operation.fields}.values())
 
 
-def operation_arguments(
-    operations: Iterable[Operation], *, requires: bool = False, **helps: Any
-) -> list[Argument]:
-    """Return the options of these operations.
-
-    Args:
-        requires: whether argparse refuses a command without a required field.
-        helps: {field: text in --help instead of the field's own}.
-    """
+def operation_arguments(operations: Iterable[Operation], *, requires: bool = False) -> list[Argument]:
+    """Return the options of these operations; ``requires``: argparse refuses a command without a required one."""
     return [
         arg(
             field.option,
-            helps.get(field.name, field.help or field.label),
+            field.help or field.label,
             dest=field.name,
             required=requires and field.is_required,
             **({"type": span, "metavar": "SPAN"} if isinstance(field, DurationField) else {"default": ""}),

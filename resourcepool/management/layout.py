@@ -70,7 +70,7 @@ def name_value_lines(pairs: Iterable[tuple[str, object]], width: int = 14, style
     for least in (1, width - 1, 1):
         lines.add_column(overflow="fold", min_width=least)
     for name, value in pairs:
-        lines.add_row(" ", Text(name, style), Text(one_line(value, None)))
+        lines.add_row(" ", Text(one_line(name, None), style), Text(one_line(value, None)))
     return lines
 
 

@@ -8,6 +8,7 @@ import datetime
 import re
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandError, CommandParser
@@ -19,7 +20,7 @@ from resourcepool import options as checked
 from resourcepool.db.threads import interruptible_sleep
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.arguments import Argument, add, arg, flag
+from resourcepool.management.arguments import Argument, add, arg, flag, operation_arguments
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import one_line, printable_lines
 from resourcepool.operations import Operation
@@ -107,6 +108,19 @@ def action(
 ) -> Subcommand:
     """Return a subcommand that changes something."""
     return Subcommand(name, str(about), do, arguments, prints_json=json)
+
+
+def operates(
+    operation: Operation,
+    do: Callable[[Operation, Options], None],
+    *arguments: Argument,
+    name: str = "",
+    about: str = "",
+) -> Subcommand:
+    """Return the subcommand of an operation, with its options; ``name``, ``about``: in place of its name and title."""
+    options = operation_arguments([operation], requires=True)
+    run = partial(do, operation)
+    return action(name or operation.name, about or operation.title, run, *arguments, *options)
 
 
 def page_arguments(most: int) -> list[Argument]:

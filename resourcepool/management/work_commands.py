@@ -10,14 +10,14 @@ from django.db import connections, router
 
 from resourcepool.db.retry import retrying
 from resourcepool.exceptions import BadOption
-from resourcepool.management.arguments import Argument, arg, field_values, operation_arguments, yes
+from resourcepool.management.arguments import Argument, arg, field_values, yes
 from resourcepool.management.layout import FittedTable, one_line
 from resourcepool.management.subcommands import (
     CommandGroup,
     Options,
     Report,
     Subcommand,
-    action,
+    operates,
     page_arguments,
     query,
 )
@@ -98,7 +98,7 @@ class WorkCommand(NamedRowsCommand):
         state = arg("--state", _("only in this state"), default="", choices=self.work.State.values)
         yield query(*self.list_word, self.list_work, self.name, state, *page_arguments(MAX_LISTED))
         for one in (PAUSE, RESUME):
-            yield action(one.name, one.title, partial(self.switch, one), self.name)
+            yield operates(one, self.switch, self.name)
         states = [state for state in self.work.State.values if state not in NO_ACTION_STATES]
         which = [
             arg("key", _("keys to act on"), nargs="*", metavar=self.work.key_columns[1].upper()),
@@ -106,14 +106,7 @@ class WorkCommand(NamedRowsCommand):
             yes(),
         ]
         for one in self.work_operations:
-            yield action(
-                one.name,
-                one.title,
-                partial(self.operate_on_work, one),
-                self.name,
-                *which,
-                *operation_arguments([one], requires=True),
-            )
+            yield operates(one, self.operate_on_work, self.name, *which)
 
     def list_work(self, options: Options) -> Report:
         """Return a page of the tasks or timers of the named row."""

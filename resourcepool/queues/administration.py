@@ -24,8 +24,8 @@ from resourcepool.options import labels_of
 from resourcepool.queues import reassignment
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, QueueGroup, Server
 from resourcepool.queues.planning import changes as planning
-from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
+from resourcepool.queues.planning.assignment import Member, QueueSnapshot
+from resourcepool.queues.planning.changes import Change
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import (
     MAX_IDS_SHOWN,
@@ -46,7 +46,6 @@ def create(
     *,
     parameter: str = "",
     labels: Mapping[str, str] | None = None,
-    by: str = "",
     **settings: Any,
 ) -> QueueGroup:
     """Create a queue group with these queues.
@@ -207,7 +206,7 @@ def preview(
     joining: Sequence[Member] = (),
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
-) -> tuple[list[Change], list[ServerSnapshot], list[QueueSnapshot]]:
+) -> tuple[list[Change], list[Member], list[QueueSnapshot]]:
     """Return the changes if servers left, joined or drained, or queues were removed; and all servers and queues.
 
     Args:
@@ -219,10 +218,8 @@ def preview(
     row = find_queue_group(queue_group, using)
     servers, queues = read_servers(row, using), read_queues(row, using)
     leaving, drained = _select_servers(servers, without), _select_servers(servers, draining)
-    servers = [
-        replace(server, is_draining=True) if server.member.pk in drained else server for server in servers
-    ]
-    servers += map(ServerSnapshot, joining)
+    servers = [replace(server, is_draining=True) if server.pk in drained else server for server in servers]
+    servers += joining
     key_by_id = {queue.queue_id: queue.pk for queue in queues}
     removed = set(keys_of(row.name, validate_ids(removing), key_by_id))
     queues = [replace(queue, is_retiring=True) if queue.pk in removed else queue for queue in queues]
@@ -296,9 +293,9 @@ def _locked_rows(using: str, queue_group: QueueGroup, queue_ids: Sequence[str]) 
     return rows
 
 
-def _select_servers(servers: Sequence[ServerSnapshot], names: Sequence[str]) -> dict[int, str]:
+def _select_servers(servers: Sequence[Member], names: Sequence[str]) -> dict[int, str]:
     """Return {key: name with number} of the living servers with these names or runs; raises BadOption."""
-    living = [server.member for server in servers if server.is_alive]
+    living = [server for server in servers if server.is_alive]
     selected: dict[int, str] = {}
     for name in names:
         matches = {member.pk: str(member) for member in living if name in (member.name, str(member))}

@@ -13,8 +13,7 @@ from resourcepool.db.dialect import MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.models import MAX_QUEUE_ID, Queue, QueueGroup, Server
-from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
+from resourcepool.queues.planning.assignment import Member, QueueSnapshot
 from resourcepool.text import MAX_LISTED, join_names, printable
 from resourcepool.translation import gettext_noop as _
 
@@ -50,17 +49,16 @@ def find_queue_group(name: str, using: str) -> QueueGroup:
     return queue_group
 
 
-def read_servers(queue_group: QueueGroup, using: str, *, spare_overdue: bool = False) -> list[ServerSnapshot]:
+def read_servers(queue_group: QueueGroup, using: str, *, spare_overdue: bool = False) -> list[Member]:
     """Return its servers in the order of registration; ``spare_overdue``: presume none of them dead."""
-    snapshots = []
-    servers = Server.objects.using(using).filter(queue_group=queue_group).with_ages()
-    for server in servers.order_by("registered_at", "pk"):
-        member = Member(server.pk, server.name, server.weight, server.labels, server.limit)
-        is_alive, is_draining = server.micros_left > 0, server.state == Server.State.DRAINING
-        snapshots.append(
-            ServerSnapshot(member, is_alive, is_draining, server.ttl, is_spared=spare_overdue and not is_alive)
-        )
-    return snapshots
+    rows = Server.objects.using(using).filter(queue_group=queue_group).with_ages()
+    return [_member(row, spare_overdue) for row in rows.order_by("registered_at", "pk")]
+
+
+def _member(row: Any, spare_overdue: bool) -> Member:
+    of_row = (row.pk, row.name, row.weight, row.labels, row.limit, row.ttl)
+    is_alive, is_draining = row.micros_left > 0, row.state == Server.State.DRAINING
+    return Member(*of_row, is_alive, is_draining, is_spared=spare_overdue and not is_alive)
 
 
 def read_queues(queue_group: QueueGroup, using: str, *only: Q) -> list[QueueSnapshot]:
@@ -82,9 +80,9 @@ def of_server(server: int) -> Q:
     return Q(cur_server=server) | Q(req_server=server)
 
 
-def names(servers: Iterable[ServerSnapshot]) -> dict[int | None, str]:
+def names(servers: Iterable[Member]) -> dict[int | None, str]:
     """Return the names of the servers, by key."""
-    return {server.member.pk: str(server.member) for server in servers}
+    return {server.pk: str(server) for server in servers}
 
 
 def expand_ids(words: Iterable[str]) -> list[str]:
@@ -96,8 +94,7 @@ def expand_ids(words: Iterable[str]) -> list[str]:
     ids: list[str] = []
     for word in words:
         ids += _expand(word)
-        if len(ids) > MAX_QUEUES_AT_ONCE:
-            raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE))
+        _refuse_too_many(word, len(ids))
     return ids
 
 
@@ -108,8 +105,7 @@ def _expand(word: str) -> list[str]:
     prefix, first, last = match["prefix"], match["first"], match["last"]
     if int(last) < int(first):
         raise BadOption("queue", word, Sentence(_("an ascending range, such as 0..63")))
-    if int(last) - int(first) >= MAX_QUEUES_AT_ONCE:
-        raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE))
+    _refuse_too_many(word, int(last) - int(first) + 1)
     width = len(first) if first.startswith("0") else 1
     return [f"{prefix}{number:0{width}d}" for number in range(int(first), int(last) + 1)]
 
@@ -119,10 +115,13 @@ def validate_ids(queue_ids: Sequence[str]) -> list[str]:
     valid = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
     if duplicates := sorted(each for each, count in Counter(valid).items() if count > 1):
         raise BadOption("queue", duplicates[:MAX_IDS_SHOWN], because=Sentence(_("each queue once")))
-    if len(valid) > MAX_QUEUES_AT_ONCE:
-        allowed = Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE)
-        raise BadOption("queue", f"{len(valid)} of them", allowed)
+    _refuse_too_many(f"{len(valid)} of them", len(valid))
     return valid
+
+
+def _refuse_too_many(value: str, count: int) -> None:
+    if count > MAX_QUEUES_AT_ONCE:
+        raise BadOption("queue", value, Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE))
 
 
 def keys_of(queue_group: str, queue_ids: Sequence[str], key_by_id: Mapping[str, int]) -> list[int]:

@@ -20,6 +20,7 @@ from resourcepool.events.field import stored
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.planning import changes as planning
+from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Action, Change
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import names, read_queues, read_servers
@@ -80,7 +81,7 @@ def reassign(
         strategy = STRATEGIES[locked.strategy]
         changes = planning.plan(queues, servers, strategy, locked.handover_timeout, leaving=leaving)
         outcome = apply(using, locked, changes, names(servers))
-        dead = [server.member.pk for server in servers if not server.keeps_queues]
+        dead = [server.pk for server in servers if not server.keeps_queues]
         is_any_removed, remaining = _remove_servers(using, [*dead, *leaving])
         _update_idle_since(using, locked)
         # Otherwise a plan would be due again at once, although it could change nothing yet.
@@ -142,7 +143,7 @@ def lock(using: str, queue_group: int) -> QueueGroup:
     return rows.get(pk=queue_group)
 
 
-def is_due(queue_group: Any, servers: Sequence[planning.ServerSnapshot], using: str) -> bool:
+def is_due(queue_group: Any, servers: Sequence[Member], using: str) -> bool:
     """Return whether a plan may change something, and planning is not postponed."""
     if (queue_group.micros_of_rest or 0) > 0:
         return False

@@ -24,7 +24,7 @@ from resourcepool.status.alarm import GRAVITY, Alarm, AlarmKind, Thresholds
 from resourcepool.status.internals import JobStatus, jobs
 from resourcepool.status.registry import systems
 from resourcepool.status.resources.pools import PoolStatus, pools
-from resourcepool.status.resources.waiters import explain_longest_wait
+from resourcepool.status.resources.waiting import Lines
 from resourcepool.status.snapshots import fetch_all
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
@@ -98,11 +98,15 @@ def _has_late_waiter(pool: PoolStatus, limits: Thresholds) -> bool:
 
 
 def _why_late(pool: PoolStatus) -> str:
-    """Return why the longest waiter is not served; "" if that cannot be read."""
+    """Return what the longest waiter wants, and why it is not served; "" if that cannot be read."""
     try:
-        return explain_longest_wait(resource_model(pool.label))
+        waiter = Lines([resource_model(pool.label)], ()).longest()
     except DatabaseUnavailable:
         return ""
+    if waiter is None:
+        return ""
+    wanted = _("It wants %s.") % waiter.wants if waiter.wants else ""
+    return f"{wanted} {waiter.why}".lstrip()
 
 
 def _of_pool(pool: PoolStatus, limits: Thresholds, explanation: str) -> Iterator[Alarm]:

@@ -22,7 +22,6 @@ from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.registry import named_systems
 from resourcepool.status.resources import why
 from resourcepool.status.resources.holders import ActiveLease
-from resourcepool.status.resources.waiters import WaiterStatus
 from resourcepool.status.search import find, without_password
 from resourcepool.status.snapshots import fetch_all
 from resourcepool.status.system import figure_text
@@ -102,7 +101,7 @@ def _holder(holder: why.HolderExplanation) -> Found:
     if holder.leases_total:
         lines.append(_("Resources that it holds: %d.") % holder.leases_total)
     lines += [_("It holds %s.") % held.called for held in holder.holds]
-    lines += [_waits(waiter) for waiter in holder.waits]
+    lines += [waiter.said for waiter in holder.waits]
     related = [(type(lease.row), lease.row.pk, _leased(lease)) for lease in holder.leases]
     related += [(held.kind.model, held.kind.page_key(held.name), held.called) for held in holder.holds]
     return Found(_("Holder %s") % holder.holder, lines, related=related)
@@ -111,12 +110,6 @@ def _holder(holder: why.HolderExplanation) -> Found:
 def _leased(lease: ActiveLease) -> str:
     left = _("%s left") % duration(lease.expires_in)
     return f"{lease.row.pk}: {lease.row}, {left}"
-
-
-def _waits(waiter: WaiterStatus) -> str:
-    values = {"pool": waiter.pool, "time": duration(waiter.waited), "place": waiter.ahead + 1}
-    text = _("It has waited for %(pool)s for %(time)s, number %(place)d in line.") % values
-    return f"{text} {waiter.explanation}"
 
 
 def _of_systems(text: str, visible: Set[Any]) -> Iterator[Found]:

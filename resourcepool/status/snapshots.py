@@ -51,8 +51,11 @@ def as_data(value: Any) -> Any:
     """Return a status as data for JSON.
 
     A dataclass becomes an object of its fields and of the properties named in ``ALSO``. Datetimes are in ISO format,
-    durations in seconds. A row becomes ``pool``, ``id`` and ``resource``; a field with a row is replaced by these.
+    durations in seconds. A model becomes its label; a row becomes ``pool``, ``id`` and ``resource``, which also replace
+    the field with the row.
     """
+    if isinstance(value, type):
+        return value._meta.label  # type: ignore[attr-defined]
     if isinstance(value, Model):
         return {"pool": value._meta.label, "id": as_data(value.pk), "resource": str(value)}
     if is_dataclass(value):

@@ -101,6 +101,8 @@ class AttemptSettings:
     retry_delay: Any
     max_crashes: Any
     done_kept: Any
+    waiting_state: ClassVar[str]  # of a task or timer that is tried again
+    given_up_state: Any  # of one that is not
 
     def delay(self, failures: int) -> float:
         """Return the time before the next attempt after this many failures."""

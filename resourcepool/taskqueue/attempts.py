@@ -98,7 +98,7 @@ def end(using: str, attempts: Held, how: End) -> int:
     """
     if how.state is None:
         return change(connections[using], Task, "delete", attempts, where=UNFINISHED)
-    also: dict[str, Any] = {"state": how.state.value, "outcome": how.outcome}
+    also: dict[str, Any] = {"state": how.state, "outcome": how.outcome}
     if how.state not in UNFINISHED_STATES:
         also["finished_at"] = NOW
     if how.counts:

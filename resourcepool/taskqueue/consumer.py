@@ -271,14 +271,14 @@ class StreamWorker(Worker[RunningTask]):
                 by_end.setdefault(end, []).append(task)
             elif attempts.end(self._using, mine, end):
                 logger.warning("task %s: %s after attempt %d: %s", task, end.state, task.attempt, end.outcome)
-                if end.state is not Task.State.READY:
+                if end.state != Task.State.READY:
                     self._record_failure(task, end)
         for end, tasks in by_end.items():
             attempts.end(self._using, [(task.pk, task.fence) for task in tasks], end)
 
     def _record_failure(self, task: TaskSnapshot | RunningTask, end: End) -> None:
         assert end.state is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
-        what, reason = EventKind(end.state.value), event_reason(f"{self._stream}/{task.key}", end.outcome)
+        what, reason = EventKind(end.state), event_reason(f"{self._stream}/{task.key}", end.outcome)
         emit(RowEvent(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:

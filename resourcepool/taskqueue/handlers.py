@@ -23,16 +23,10 @@ class Handler:
 class Registry:
     """The handlers of this process, by task type or topic."""
 
-    def __init__(self, option: str, each: str, most: int) -> None:
-        """Create an empty registry.
-
-        Args:
-            option: the argument's name, for errors.
-            each: the noun for one name, for errors: "type" or "topic".
-            most: maximum length of a name.
-        """
+    def __init__(self, option: str, most: int) -> None:
+        """Create an empty registry; ``option``: the argument's name, for errors; ``most``: maximum length of a name."""
         self.known: dict[str, Handler] = {}
-        self._option, self._each, self._most = option, each, most
+        self._option, self._most = option, most
 
     def find(self, name: str) -> Handler | None:
         return self.known.get(name)
@@ -45,16 +39,14 @@ class Registry:
         def register(run: Run) -> Run:
             known = self.known.get(name)
             if known is not None and _place(known.run) != _place(run):
-                raise BadOption(
-                    self._option, name, because=f"one handler for each {self._each}; it has {_place(known.run)}"
-                )
+                raise BadOption(self._option, name, because=f"one handler for each; it has {_place(known.run)}")
             self.known[name] = Handler(run, limit)
             return run
 
         return register
 
 
-task_registry = Registry("task_type", "type", MAX_TYPE)
+task_registry = Registry("task_type", MAX_TYPE)
 find = task_registry.find
 
 

@@ -25,6 +25,7 @@ from resourcepool.translation import gettext_lazy as _, gettext_noop
 MAX_KEY = 200
 MAX_TYPE = 100
 MAX_LANES = 64
+GIVEN_UP = {"block": "blocked", "skip": "skipped", "dead-letter": "dead"}
 SETTINGS = (
     *("on_failure", "retries", "retry_delay", "max_crashes", "lanes"),
     *("term_ttl", "lock_delay", "done_kept"),
@@ -97,6 +98,7 @@ class Stream(AttemptSettings, AbstractElection):
 
     objects: ClassVar[Any] = StreamQuerySet.as_manager()
 
+    waiting_state = "ready"
     written_by_leaders = AbstractElection.written_by_leaders | {"address"}
 
     class Meta:
@@ -105,10 +107,8 @@ class Stream(AttemptSettings, AbstractElection):
         default_permissions = ("add", "change", "delete", "view", "operate", "submit")
 
     @property
-    def given_up_state(self) -> "Task.State":
-        """The state of a task that is not retried automatically."""
-        states = {self.OnFailure.BLOCK: Task.State.BLOCKED, self.OnFailure.SKIP: Task.State.SKIPPED}
-        return states.get(self.OnFailure(self.on_failure), Task.State.DEAD)
+    def given_up_state(self) -> str:
+        return GIVEN_UP[self.on_failure]
 
     def crashes_left(self, crashes: int) -> int:
         # A task of another lane may have caused the first crash. Any later crash is its own: it ran alone.

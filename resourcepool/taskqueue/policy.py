@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from enum import Enum
 from typing import NamedTuple
 
 from resourcepool.taskqueue.abstract import AttemptSettings
@@ -50,69 +49,44 @@ class Result(NamedTuple):
 GIVEN_BACK = Result("", is_given_back=True)  # by the loop, not by the handler
 
 
-class Verdict(Enum):
-    DONE = "done"
-    RETRIED = "retried"
-    GIVEN_UP = "given up"
+class End(NamedTuple):
+    """The end of an attempt: ``state`` None: delete the row; ``counts``: changed failures and crashes."""
+
+    state: str | None
+    outcome: str
+    delay: float = 0.0
+    counts: tuple[int, int] | None = None
 
 
-class Decision(NamedTuple):
-    """What happens after an attempt; ``delay``: seconds until the next one; and the new counts."""
-
-    verdict: Verdict
-    delay: float
-    failures: int
-    crashes: int
-
-
-def after_attempt(settings: AttemptSettings, result: Result, failures: int, crashes: int) -> Decision:
+def end_of(settings: AttemptSettings, result: Result, failures: int, crashes: int) -> End:
     """Decide about a task or timer that has failed ``failures`` times and crashed ``crashes`` times before.
 
     A lost database connection counts as a crash while ``max_crashes`` permits, and then as a failure: it is retried
     after a delay, because the database may be down, but a task that ends its own sessions fails in the end.
     """
     if result is GIVEN_BACK:  # cut off: its crashes stay as they are
-        return Decision(Verdict.RETRIED, 0.0, failures, crashes)
+        return End(settings.waiting_state, "")
+    if result.error is None and not result.is_given_back:
+        return End("done" if settings.done_kept else None, result.outcome)
+    state, delay, counts = settings.waiting_state, result.delay, (failures, settings.crashes_left(crashes))
     if result.error is None:
-        if not result.is_given_back:
-            return Decision(Verdict.DONE, 0.0, failures, crashes)
-        return Decision(Verdict.RETRIED, result.delay, failures, settings.crashes_left(crashes))
-    if result.is_disconnected and crashes + 1 < settings.max_crashes:
-        return Decision(Verdict.RETRIED, settings.retry_delay, failures, crashes + 1)
-    failures, crashes = failures + 1, settings.crashes_left(crashes)
-    if failures <= settings.retries:
-        return Decision(Verdict.RETRIED, settings.delay(failures), failures, crashes)
-    return Decision(Verdict.GIVEN_UP, 0.0, failures, crashes)
-
-
-class End(NamedTuple):
-    """The end of an attempt at a task: ``state`` None: delete the task; ``counts``: changed failures and crashes."""
-
-    state: Task.State | None
-    outcome: str
-    delay: float = 0.0
-    counts: tuple[int, int] | None = None
-
-
-def end_of(stream: Stream, result: Result, failures: int, crashes: int) -> End:
-    """Return how an attempt with this result ends; see ``after_attempt``."""
-    decision = after_attempt(stream, result, failures, crashes)
-    state: Task.State | None = State.READY
-    if decision.verdict is Verdict.DONE:
-        state = State.DONE if stream.done_kept else None
-    elif decision.verdict is Verdict.GIVEN_UP:
-        state = stream.given_up_state
-    counts = decision[2:]
+        pass
+    elif result.is_disconnected and crashes + 1 < settings.max_crashes:
+        delay, counts = settings.retry_delay, (failures, crashes + 1)
+    elif failures < settings.retries:
+        delay, counts = settings.delay(failures + 1), (failures + 1, counts[1])
+    else:
+        state, counts = settings.given_up_state, (failures + 1, counts[1])
     outcome = result.outcome if result.error is None else result.error
-    return End(state, outcome, decision.delay, None if counts == (failures, crashes) else counts)
+    return End(state, outcome, delay, None if counts == (failures, crashes) else counts)
 
 
-def after_crash(stream: Stream, crashes: int) -> Task.State | None:
+def after_crash(stream: Stream, crashes: int) -> str | None:
     """Return the state of a task whose process has crashed ``crashes`` times; None: run it again."""
     if crashes < stream.max_crashes:
         return None
     # A task that kills its process is kept for an operator, also where failed tasks are skipped.
-    return State.BLOCKED if stream.given_up_state is State.BLOCKED else State.DEAD
+    return State.BLOCKED if stream.given_up_state == State.BLOCKED else State.DEAD
 
 
 class TaskSnapshot(NamedTuple):

@@ -1,6 +1,5 @@
 """Users with different permissions, and rows."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,9 +89,6 @@ def event(row: Any, what: EventKind = EventKind.ACQUIRED, /, ago: float = 0.0, *
     }
     made: Event = Event.objects.create(at=at, what=what, **{**usual, **more})
     return made
-
-
-Text = Callable[[Any], str]
 
 
 def text(answer: Any) -> str:

@@ -5,33 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
-from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.history.recorder import recorder
-from resourcepool.models import (
-    Bucket,
-    Dispenser,
-    DispenserTask,
-    Event,
-    Job,
-    Move,
-    Proxy,
-    Queue,
-    QueueGroup,
-    Sample,
-    Server,
-    Stream,
-    Task,
-    Timer,
-    TimerNode,
-    Topic,
-)
+from resourcepool.models import Proxy
 from tests.canary.planted import CONTROLS, DATABASE, DATABASE_URLS, TARGET, TOKEN, found_in, plant
 from tests.case_sample import has_its_turn
-from tests.committed import remove_all_rows, transactional_db
+from tests.committed import transactional_db
 from tests.frames import looked_into
 from tests.proxies.health_check.servers import closed_port
 
@@ -57,9 +38,6 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     settings.DATABASE_URL = DATABASE_URLS["mysql"]
     yield
     recorder.flush()
-    ours = (Event, Sample, Job, Move, Queue, Server, QueueGroup, Task, Stream, ElectionRow)
-    others = (DispenserTask, Bucket, Dispenser, Timer, TimerNode, Topic, LogEntry, User)
-    remove_all_rows([*ours, *others])
 
 
 @pytest.fixture

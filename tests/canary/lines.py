@@ -4,6 +4,37 @@ from tests.canary.planted import HOSTILE, PASSWORD, SCRIPT
 
 ADDRESS = f"http://joe:{PASSWORD}@held.example:3128"
 WHY = ["--reason", "x"]
+SHOW = [
+    [],
+    ["show", "--json"],
+    ["show", HOSTILE],
+    ["show", SCRIPT],
+    ["show", "--containing", HOSTILE, "--after", SCRIPT, "--limit", "1"],
+]
+PAUSE = [["show", "--status", "paused"], ["pause", HOSTILE], ["resume", HOSTILE], ["resume", SCRIPT]]
+
+
+def of_work(noun: str, state: str) -> list[list[str]]:
+    """Return what is asked of, and done to, tasks or timers."""
+    return [
+        *SHOW,
+        *PAUSE,
+        [noun, HOSTILE],
+        [noun, HOSTILE, "--json", "--state", state, "--limit", "1"],
+        [noun, SCRIPT, "--after", HOSTILE],
+        ["retry", HOSTILE, HOSTILE],
+        ["discard", HOSTILE, HOSTILE, *WHY],
+    ]
+
+
+TIMER_NODE = [
+    ["--threads", "0"],
+    ["--label", HOSTILE],
+    ["--label", SCRIPT],
+    ["--node-version", HOSTILE],
+    ["--late-rate", "0"],
+    ["--grace", "-1"],
+]
 
 # Every option of a command must occur; those that are left out are in FOR_EVER, see test_commands.py.
 LINES: dict[str, list[list[str]]] = {
@@ -27,7 +58,7 @@ LINES: dict[str, list[list[str]]] = {
         ["proxy", "--where", f"username={SCRIPT}", *WHY, "--dry-run", "--limit", "3"],
         ["proxy", "--tag", SCRIPT, *WHY],
         ["proxy", "{pk}", *WHY, "--for", "5m"],
-        ["proxy", "--all", *WHY, "--yes", "--wait", "0"],
+        ["proxy", "--all", *WHY, "--yes"],
         ["proxy", "{pk}", "--back"],
         ["--holder", SCRIPT, "--host", SCRIPT, *WHY],
     ],
@@ -95,47 +126,20 @@ LINES: dict[str, list[list[str]]] = {
         [PASSWORD],
     ],
     "streams": [
-        [],
-        ["show", "--json"],
-        ["show", HOSTILE],
-        ["show", SCRIPT],
-        ["show", "--status", "blocked", "--limit", "1"],
-        ["show", "--containing", HOSTILE, "--after", SCRIPT],
+        *of_work("tasks", "blocked"),
         ["add", HOSTILE],
         ["add", "one", "--retries", "1", "--retry-delay", "1", "--max-crashes", "1", "--lanes", "2"],
         ["add", "two", "--term-ttl", "1", "--lock-delay", "1", "--done-kept", "1", "--on-failure", "skip"],
         ["add", "three", "--lanes", "0"],
-        ["tasks", HOSTILE],
-        ["tasks", HOSTILE, "--json", "--state", "blocked", "--limit", "1"],
-        ["tasks", SCRIPT, "--after", HOSTILE],
-        ["pause", HOSTILE],
-        ["resume", HOSTILE],
-        ["resume", SCRIPT],
-        ["retry", HOSTILE, HOSTILE],
         ["retry", HOSTILE, "--state", "blocked", "--yes"],
-        ["discard", HOSTILE, HOSTILE, *WHY],
     ],
     "dispenser": [
-        [],
-        ["show", "--json"],
-        ["show", HOSTILE],
-        ["show", SCRIPT],
-        ["show", "--after", HOSTILE],
-        ["tasks", HOSTILE],
-        ["tasks", HOSTILE, "--json", "--state", "failed", "--limit", "1"],
-        ["tasks", SCRIPT, "--after", HOSTILE],
-        ["show", "--status", "paused", "--limit", "1"],
-        ["show", "--containing", HOSTILE, "--after", SCRIPT],
-        ["pause", HOSTILE],
-        ["resume", HOSTILE],
-        ["resume", SCRIPT],
+        *of_work("tasks", "failed"),
         ["add", HOSTILE, SCRIPT, "1"],
         ["add", "films", "--new", SCRIPT, "1", "b", "2.5"],
         ["add", "films", HOSTILE, SCRIPT],
         ["revoke", HOSTILE, HOSTILE, SCRIPT],
-        ["retry", HOSTILE, HOSTILE],
         ["retry", HOSTILE, "--state", "failed", "--yes"],
-        ["discard", HOSTILE, HOSTILE, *WHY],
         ["clear", HOSTILE, "--yes"],
         ["clear", SCRIPT],
     ],
@@ -146,11 +150,7 @@ LINES: dict[str, list[list[str]]] = {
         [HOSTILE, SCRIPT, "{{}}", "--key", "k", "--lane", SCRIPT, "--task-time", "2026-12-01T02:00:00Z"],
     ],
     "channels": [
-        [],
-        ["show", "--json"],
-        ["show", HOSTILE],
-        ["show", SCRIPT],
-        ["show", "--containing", HOSTILE, "--after", SCRIPT, "--limit", "1"],
+        *SHOW,
         ["publish", HOSTILE, "1"],
         ["publish", SCRIPT, "1"],
         ["publish", SCRIPT, HOSTILE],
@@ -163,13 +163,7 @@ LINES: dict[str, list[list[str]]] = {
         ["prune", HOSTILE, "--yes"],
         ["remove", HOSTILE, "--yes"],
     ],
-    "elections": [
-        [],
-        ["show", "--json"],
-        ["show", HOSTILE],
-        ["show", SCRIPT],
-        ["show", "--containing", HOSTILE, "--after", SCRIPT, "--limit", "1"],
-    ],
+    "elections": SHOW,
     "show": [
         [],
         ["streams", "--json"],
@@ -179,21 +173,8 @@ LINES: dict[str, list[list[str]]] = {
         ["dispensers", "--status", "paused"],
     ],
     "sweep": [[]],
-    "timers": [
-        ["--threads", "0"],
-        ["--label", HOSTILE],
-        ["--label", SCRIPT],
-        ["--node-version", HOSTILE],
-        ["--late-rate", "0"],
-        ["--grace", "-1"],
-    ],
-    "celery_timers": [
-        ["--threads", "0"],
-        ["--label", HOSTILE],
-        ["--node-version", HOSTILE],
-        ["--late-rate", "0"],
-        ["--grace", "-1"],
-    ],
+    "timers": TIMER_NODE,
+    "celery_timers": TIMER_NODE,
     "locks": [
         [],
         ["list", "--kind", "lock", "--prefix", SCRIPT, "--held", "--waited", "--json"],
@@ -209,23 +190,10 @@ LINES: dict[str, list[list[str]]] = {
         ["revoke", HOSTILE, *WHY],
     ],
     "topics": [
-        [],
-        ["show", "--json"],
-        ["show", HOSTILE],
-        ["show", SCRIPT],
-        ["timers", HOSTILE],
-        ["timers", HOSTILE, "--json", "--state", "pending", "--limit", "1"],
-        ["timers", SCRIPT, "--after", HOSTILE],
-        ["show", "--status", "paused", "--limit", "1"],
-        ["show", "--containing", HOSTILE, "--after", SCRIPT],
-        ["pause", HOSTILE],
-        ["resume", HOSTILE],
-        ["resume", SCRIPT],
+        *of_work("timers", "pending"),
         ["fire", HOSTILE, HOSTILE],
         ["cancel", HOSTILE, SCRIPT],
         ["cancel", HOSTILE, "--state", "pending", "--yes"],
-        ["retry", HOSTILE, HOSTILE],
-        ["discard", HOSTILE, HOSTILE, *WHY],
     ],
     "why": [
         ["held.example"],

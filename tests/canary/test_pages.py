@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -19,7 +20,6 @@ from tests.canary.planted import PASSWORD, SCRIPT, SEALED, formulas_in, found_in
 
 LIST = "/admin/resourcepool/proxy/"
 QUEUES = (QueueGroup, Server, Queue, Move)
-NAMES = ("pause", "resume", "undrain", "pin", "unpin")  # what can be done to these
 FIELDS = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe", "country": "", "tags": ""}
 FORM = {**FIELDS, "weight": 1, "notes": "n", "new_password": PASSWORD}
 ANSWERS = {"reason": "because", "duration": "2h", "name": "Ann", "confirmed": "yes"}
@@ -28,25 +28,8 @@ QUERIES = ("", "?q=held", "?q=script", "?held_by==1", "?on_host=x", "?tag=a", "?
 QUERIES += (f"?queue_group={SCRIPT}", "?status=asked", "?status=pinned", "?what=requested")
 OF_PAGES = ("", "?span=15m", "?before=9-9")  # what is asked before something is done takes the first alone
 # What else may stand in an address, and which values are tried.
-PARTS = {
-    "name": [
-        *OPERATIONS,
-        "pause",
-        "resume",
-        "drain",
-        "undrain",
-        "pin",
-        "unpin",
-        "retry",
-        "discard",
-        "fire",
-        "cancel",
-        "resize",
-        "revoke-holder",
-    ],
-    "app_label": ["resourcepool"],
-    "url": ["nowhere"],
-}
+ON_WORK = "pause resume drain undrain pin unpin retry discard fire cancel resize revoke-holder"
+PARTS = {"name": [*OPERATIONS, *ON_WORK.split()], "app_label": ["resourcepool"], "url": ["nowhere"]}
 SHARES = 12  # of all pages: to look at one takes less than to plant what it may show
 NOT_OURS = re.compile(r"auth_|django_celery_beat_|testapp_|view_on_site|None")
 
@@ -92,17 +75,9 @@ def key_in(name: str, rows: dict[str, Any]) -> str:
 @pytest.fixture
 def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
-    from resourcepool import models as ours
-    from resourcepool.elections.models import Election as ElectionRow
-    from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
-    from resourcepool.locks.models import Barrier as BarrierRow, ConditionWaiter, Lock as LockRow
-
-    models = (Event, Job, Move, Queue, Server, QueueGroup)
-    models += (ElectionRow, ours.Sample, ours.Stream, ours.Task, ours.Ticket)
-    models += (ours.Bucket, ours.Dispenser, ours.DispenserTask, ours.Timer, ours.TimerNode, ours.Topic)
-    models += (LockRow, ours.SemaphorePermit, ours.RWLockPermit, ConditionWaiter, BarrierRow)
-    models += (ChannelRow, MessageRow, ours.Subscription)
-    return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
+    models = apps.get_app_config("resourcepool").get_models()
+    first = {model._meta.model_name: model._base_manager.first() for model in models}
+    return {**first, "proxy": planted}
 
 
 def judged(answer: Any, *, may_be_sealed: bool = False) -> None:

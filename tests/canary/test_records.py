@@ -18,7 +18,7 @@ from resourcepool.signals import SIGNALS, RowEvent
 from resourcepool.status.alarms import alarms
 from resourcepool.status.resources.holders import active_leases
 from resourcepool.status.resources.pools import pools
-from resourcepool.status.resources.waiters import waiters_of
+from resourcepool.status.resources.waiting import Lines
 from resourcepool.status.resources.why import resource
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.sweeps.sweep import check_health
@@ -89,7 +89,7 @@ def test_no_object_for_programs_shows_one(planted: Proxy) -> None:
             rules,
             rules.checker,
         ),
-        *(pools(), alarms(), active_leases(Proxy), waiters_of(Proxy, "", 5), resource(planted)),
+        *(pools(), alarms(), active_leases(Proxy), *Lines([Proxy], ()).page().waiters, resource(planted)),
     ):
         assert not found_in(f"{one!r} {one}"), type(one)
 

@@ -23,6 +23,7 @@ from tests import child as bootstrap
 from tests.app.models import Team
 from tests.app.rows import busy_for, columns, new
 from tests.eventually import InBackground, eventually
+from tests.processes import forked
 from tests.spawned import Spawner
 
 TTL = 1.5
@@ -92,17 +93,18 @@ def fork_while_events_wait() -> None:
     eventually(lambda: recording.recorder.is_idle)  # its background thread runs
     recording.EVERY = LONG
     lease = Proxy.pool.acquire(ttl=LONG)
-    pid = os.fork()
-    recording.EVERY = 0.1
-    if pid == 0:
+
+    def in_child() -> None:
+        recording.EVERY = 0.1
         assert recording.recorder.is_idle, "the parent writes its own"
         Proxy.pool.acquire(ttl=LONG).release()
         eventually(lambda: recording.recorder.is_idle)
-        os._exit(0)
-    assert os.waitpid(pid, 0)[1] == 0
+
+    assert forked(in_child)
+    recording.EVERY = 0.1
     lease.release()
     recording.recorder.flush()
-    told = [event.what for event in Event.objects.filter(pid=pid)]
+    told = [event.what for event in Event.objects.exclude(pid=os.getpid())]
     assert told == ["released"], told
     assert Event.objects.filter(pid=os.getpid()).count() == 2
     print("fine", flush=True)
@@ -156,16 +158,11 @@ def fork_while_waiting() -> None:
     lease = Proxy.pool.acquire(ttl=LONG)
     waiting = InBackground(lambda: Proxy.pool.acquire(timeout=20, ttl=LONG))
     eventually(lambda: _expected)  # it looks, now and then, at its own ticket
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            assert Proxy.pool.acquire(wait=False) is None
-            code = 0
-        except BaseException:  # noqa: BLE001 (shown, and told by the code)
-            sys.excepthook(*sys.exc_info())
-        os._exit(code)
-    assert os.waitpid(pid, 0)[1] == 0
+
+    def in_child() -> None:
+        assert Proxy.pool.acquire(wait=False) is None
+
+    assert forked(in_child)
     lease.release()
     assert waiting.result().fence == 2
     print("fine", flush=True)
@@ -191,10 +188,7 @@ def fork_while_a_background_thread_talks() -> None:
 
     thread = InBackground(talk)
     talks.wait(10)
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0 if told else 1)
-    assert os.waitpid(pid, 0)[1] == 0
+    assert forked(lambda: told.remove("all"))
     thread.result()
     with own_connections() as own, own.turn:
         print("fine", flush=True)
@@ -214,11 +208,8 @@ def fork_while_a_background_thread_hangs() -> None:
 
     thread = InBackground(talk)
     talks.wait(10)
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
+    assert forked(lambda: None)
     assert thread.is_alive(), "it has been waited for"
-    assert os.waitpid(pid, 0)[1] == 0
     end.set()
     thread.result()
     print("fine", flush=True)

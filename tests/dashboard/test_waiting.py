@@ -9,7 +9,7 @@ from django.test import Client
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import Proxy
-from resourcepool.status import waiting
+from resourcepool.status.resources import waiting
 from tests.app.models import Device
 from tests.app.rows import hold, new
 from tests.dashboard.test_views import HOSTILE, client_with, text_of

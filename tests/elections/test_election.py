@@ -74,18 +74,6 @@ def test_the_row_is_added_for_a_campaign_that_begins_in_line() -> None:
         assert term.is_leader
 
 
-def test_those_who_wait_for_different_elections_stand_in_one_line_and_get_what_they_wait_for() -> None:
-    first, second = Election("a").campaign(), Election("b").campaign()
-    for_a = InBackground(lambda: Election("a").campaign(timeout=60))
-    eventually(lambda: Ticket.objects.count() == 1)
-    for_b = InBackground(lambda: Election("b").campaign(timeout=60))
-    eventually(lambda: Ticket.objects.count() == 2)
-    second.resign()
-    assert for_b.result().pk == "b"
-    first.resign()
-    assert for_a.result().pk == "a"
-
-
 def test_a_former_leader_is_told_and_commits_nothing() -> None:
     term = Election("reports").campaign()
     steal(row(), holder="the next one")

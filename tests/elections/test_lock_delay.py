@@ -95,16 +95,3 @@ def test_stop_ends_the_wait_and_the_lock_delay_under_asyncio_too() -> None:
     with Election("reports").campaign() as term:
         asyncio.run(_stopped(0))
         assert term.is_leader
-
-
-def test_who_does_not_want_to_lead_any_more_does_not_wait_for_the_end_of_the_lock_delay() -> None:
-    election = Election("reports", lock_delay=3_600)
-    Election("reports").campaign().resign()  # nothing says that it ended in good order
-    wanted = threading.Event()
-    waiting = InBackground(lambda: election.campaign(stop=wanted.is_set))
-    eventually(lambda: election.leader() is not None, 30)
-    wanted.set()
-    with pytest.raises(AcquireTimeout):
-        waiting.result(30)
-    assert election.leader() is None
-    assert row().resigned_term < row().elected_term, "the next one waits for it"

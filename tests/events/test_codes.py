@@ -43,8 +43,8 @@ def test_every_sentence_is_made_with_the_parameters_that_it_names() -> None:
 
 
 def test_every_code_is_used() -> None:
-    source = "".join(path.read_text() for path in PACKAGE.rglob("*.py") if path.name != "codes.py")
-    assert [code for code in TEMPLATES if f'"{code}"' not in source] == []
+    source = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    assert [code for code in TEMPLATES if source.count(f'"{code}"') < 2] == []  # one of them is the table
 
 
 @pytest.mark.parametrize("code", TEMPLATES)

@@ -47,13 +47,6 @@ class TestContract:
         here.woken()
         assert warnings(caplog) == []
 
-    def test_many_hints_are_sent_in_one_batch(self, service: Service, end: Ends, sender: Sender) -> None:
-        ends = [end(f"end{number}").connected() for number in range(3)]
-        for number in range(300):
-            sender.send(f"end{number}")
-        for one in ends:
-            one.woken()
-
     def test_hints_arrive_again_after_an_outage(
         self, lasting: Service, end: Ends, sender: Sender, caplog: pytest.LogCaptureFixture
     ) -> None:

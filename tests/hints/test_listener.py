@@ -58,11 +58,6 @@ class TestInMemory:
     def _chosen(self, settings: Any) -> None:
         choose(settings, "memory://")
 
-    def test_listening_twice_counts_once(self, end: Callable[[str], End]) -> None:
-        here = end("here").connected()
-        here.listener.listen(here.wake)
-        assert list(here.listener._wakes) == [here.wake]
-
     def test_all_are_woken_even_if_one_fails(
         self, end: Callable[[str], End], caplog: pytest.LogCaptureFixture
     ) -> None:

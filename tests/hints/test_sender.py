@@ -110,7 +110,7 @@ def test_hints_above_the_limit_are_dropped_and_the_limit_is_read_again_later(
         sender.send(address, per_second)
         sender.flush(LONG)
     assert scripted.batches == [["slow enough"], ["unknown"]]
-    now += LIMIT_INTERVAL[0]
+    now += LIMIT_INTERVAL
     scripted.most = 70.0
     for address in ("worth it by now", "as before"):
         sender.send(address, 60.0)
@@ -201,13 +201,6 @@ def noting(kind: type[socket.socket], name: str, threads: set[str]) -> type[sock
 
     noted = type("Noted", (kind,), {name: note})
     return noted
-
-
-def test_with_hints_off_nothing_is_queued(settings: Any) -> None:
-    choose(settings, None)
-    assert not hints.is_enabled()
-    hints.send(7)
-    assert hints._own.sender._waiting == {}
 
 
 @pytest.mark.parametrize("wrong", [3, "nonsense", "redis://host:port", "postgresql"])

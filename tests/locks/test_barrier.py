@@ -56,14 +56,6 @@ def test_a_condition_of_its_name_has_waiters_and_rows_of_its_own() -> None:
     assert ConditionWaiter.objects.filter(name=NAME).exists()
 
 
-def test_all_who_wait_go_on_when_it_is_removed() -> None:
-    assert Barrier(NAME).create()
-    threads = waiting(3)
-    assert Barrier(NAME).remove()
-    assert [thread.result() for thread in threads] == [True] * 3
-    assert nothing_is_held()
-
-
 def test_where_there_is_none_nobody_waits() -> None:
     assert Barrier(NAME).wait() is True
     assert Barrier(NAME).wait(0) is True

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption
-from resourcepool.locks import Condition, Lock, RWLock, Semaphore, registry
+from resourcepool.locks import Lock, RWLock, Semaphore, registry
 from resourcepool.models import Ticket
 from tests.eventually import InBackground, eventually
 
@@ -51,21 +50,6 @@ def test_whoever_waits_for_a_name_is_handed_it(kind: Callable[[str], Any], name:
     assert waits.result()
 
 
-@pytest.mark.parametrize("name", NAMES[:3], ids=["emoji", "quotes", "slashes"])
-def test_who_waits_to_be_notified_under_a_long_name_is(name: str) -> None:
-    condition = Condition(Lock(name))
-
-    def wait() -> bool:
-        with condition:
-            return condition.wait(30)
-
-    waits = InBackground(wait)
-    eventually(Ticket.objects.filter(pool__startswith="resourcepool.conditionwaiter").exists)
-    with condition:
-        assert condition.notify() == 1
-    assert waits.result()
-
-
 @of_each_kind
 def test_a_member_of_an_enum_is_the_name_that_it_stands_for(kind: Callable[[str], Any]) -> None:
     kind(Name.REPORT).acquire()
@@ -79,21 +63,6 @@ def test_a_name_that_was_used_once_is_not_remembered_by_its_thread(kind: Callabl
         with kind(f"once {number}"):
             pass
     assert not registry.current_owner().holds
-
-
-def used(kind: Callable[[str], Any]) -> None:
-    """Have this process know that the rows exist, from being refused and from finding them."""
-    one = kind("report")
-    one.acquire()
-    assert InBackground(lambda: kind("report").acquire(blocking=False)).result() is None
-    one.release()
-
-
-@of_each_kind
-def test_rows_are_made_again_after_the_database_was_emptied(kind: Callable[[str], Any]) -> None:
-    used(kind)
-    call_command("flush", interactive=False)
-    assert kind("report").acquire(blocking=False)
 
 
 @of_each_kind

@@ -78,37 +78,6 @@ class TestNotifying:
                 assert condition().notify() == 1
         assert thread.result() is True
 
-    @pytest.mark.only("mysql", "postgresql")
-    def test_a_lost_reply_to_it_is_settled(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from resourcepool.locks import notifications
-
-        threads = waiting(2)
-        give, lost = notifications._NotifyTransaction.send, []
-
-        def loses_the_reply(self: Any) -> int:
-            done = give(self)
-            if not lost:
-                lost.append(done)
-                connection.close()
-                raise_disconnected()
-            return done
-
-        monkeypatch.setattr(notifications._NotifyTransaction, "send", loses_the_reply)
-        assert notify() == 1
-        assert threads[0].result() is True
-        assert in_line() == 1
-        notify()
-        threads[1].result()
-
-
-def raise_disconnected() -> None:
-    """Raise what this database's driver raises when the connection is gone."""
-    from django.db import InterfaceError, OperationalError
-
-    if connection.vendor == "mysql":
-        raise OperationalError(2013, "Lost connection to server during query")
-    raise InterfaceError("connection already closed")
-
 
 class TestTimeouts:
     def test_it_returns_false_and_the_place_is_gone(self) -> None:

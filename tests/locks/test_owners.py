@@ -17,7 +17,7 @@ from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Ticket
 from resourcepool.waiting.poll import poller_on
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground, closing, eventually
 
 LOCKS: dict[str, Callable[[], Any]] = {
     "lock": lambda: Lock("report"),
@@ -74,13 +74,6 @@ def is_in_line() -> bool:
     return bool(poller_on("default").turns.waiters) and Ticket.objects.waiting().exists()
 
 
-def closing(ask: Callable[[], Any]) -> Any:
-    try:
-        return ask()
-    finally:
-        connections.close_all()
-
-
 class Same(threading.Thread):
     """A thread that says it is every other one of its class."""
 
@@ -120,15 +113,6 @@ def test_a_task_that_ended_gives_up_what_it_holds_though_its_object_and_the_hold
         hold = await task
         assert not await asyncio.to_thread(renewed)
         assert task.result() is hold
-
-    asyncio.run(work())
-
-
-def test_a_task_that_goes_on_keeps_it() -> None:
-    async def work() -> None:
-        async with Lock("report"):
-            await asyncio.sleep(0)
-            assert await asyncio.to_thread(renewed)
 
     asyncio.run(work())
 

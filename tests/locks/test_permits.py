@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
 from resourcepool.clock import monotonic
 from resourcepool.db.dialect import DbLater
@@ -157,14 +157,6 @@ class TestGivingUpTogether:
         if other:
             assert len(given(other)) == 1
 
-    def test_in_a_transaction_at_its_commit(self) -> None:
-        permits(2)
-        mine, other = held(2), waits(2)
-        with transaction.atomic():
-            assert release(mine) == []
-            assert given(other) == []
-        assert len(given(other)) == 2
-
 
 class TestGivingSeveralToOne:
     """All of them, or nothing is changed."""
@@ -187,15 +179,6 @@ class TestGivingSeveralToOne:
         before = [columns(one) for one in (*rows, other)]
         assert not give_several(connection, SemaphorePermit, mine, seen)
         assert [columns(one) for one in (*rows, other)] == before
-
-    def test_those_that_can_be_given_are(self) -> None:
-        first, *_ = permits(3)
-        mine = held(3)
-        change(first, in_service=False)
-        other = waits(3)
-        assert release(mine) == []
-        assert {pk for pk, _ in given(other)} == {"seats#1", "seats#2"}
-        assert columns(first)["holder"] == ""
 
 
 class TestStatements:

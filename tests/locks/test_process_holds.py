@@ -4,19 +4,10 @@ import threading
 
 import pytest
 
-from resourcepool.exceptions import LeaseLost, NotHeld
+from resourcepool.exceptions import NotHeld
 from resourcepool.locks import Semaphore
-from resourcepool.models import SemaphorePermit
-from tests.app.rows import expire, steal
 from tests.eventually import InBackground, elsewhere
-from tests.locks.seats import held, permit
-
-
-def test_another_thread_may() -> None:
-    seats = Semaphore("seats", 2)
-    hold = held(seats)
-    elsewhere(Semaphore("seats", 2).release)
-    assert not hold.is_held
+from tests.locks.seats import held
 
 
 def test_a_block_that_ends_in_another_thread_releases_what_it_took() -> None:
@@ -66,28 +57,6 @@ def test_twice_is_an_error() -> None:
     with pytest.raises(NotHeld, match="was released before"):
         hold.release()
     assert other.is_held
-
-
-def test_of_one_that_was_lost_says_so_and_gives_the_others_back() -> None:
-    seats = Semaphore("seats", 3)
-    hold = held(seats, 3)
-    steal(permit(1))
-    with pytest.raises(LeaseLost):
-        hold.release()
-    assert seats.available() == 2
-    assert permit(1).holder != ""
-
-
-def test_with_an_older_grant_of_the_same_row_that_was_lost() -> None:
-    seats = Semaphore("seats", 2)
-    held(seats, 2)
-    for row in SemaphorePermit.objects.all():
-        expire(row)
-    after = held(seats, 2)
-    with pytest.raises(LeaseLost):
-        seats.release(4)
-    assert after.leases[0].is_released
-    assert seats.available() == 2
 
 
 def test_threads_that_release_at_once_never_release_more_than_there_is() -> None:

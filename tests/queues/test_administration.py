@@ -218,7 +218,7 @@ def test_a_preview_tells_what_would_move_and_moves_nothing() -> None:
     rows = [columns(one) for one in Queue.objects.order_by("pk")]
     history, generation = Move.objects.count(), read_queue_group().generation
     changes, workers, _queues = administration.preview(NAME, without=["A"], joining=[Member(-1, "C", weight=3)])
-    names = {worker.member.pk: worker.member.name for worker in workers}
+    names = {worker.pk: worker.name for worker in workers}
     assert [names[change.to or 0] for change in changes] == ["B", "C", "C", "C"]
     assert {change.reason for change in changes} == {f"A #{a.pk} left"}
     assert [columns(one) for one in Queue.objects.order_by("pk")] == rows

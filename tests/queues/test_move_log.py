@@ -6,7 +6,8 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.models import Move, QueueGroup
 from resourcepool.queues import reassignment
-from resourcepool.queues.planning.changes import Change, QueueSnapshot
+from resourcepool.queues.planning.assignment import QueueSnapshot
+from resourcepool.queues.planning.changes import Change
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 

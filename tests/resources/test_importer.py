@@ -52,13 +52,6 @@ def test_each_row_is_new_changed_unchanged_or_wrong() -> None:
     }
 
 
-def test_existing_rows_stay_as_they_are_unless_asked() -> None:
-    row = new(Device, name="old")
-    result = imported(f"id,name\n{row.pk},other\n", update=False)
-    assert [(one.what, one.note) for one in result.rows] == [(UNCHANGED, "differs in name; left unchanged")]
-    assert columns(row)["name"] == "old"
-
-
 def test_leases_are_neither_imported_nor_touched() -> None:
     row = new(Device, name="old")
     hold(row, holder="web1")
@@ -91,12 +84,6 @@ def test_what_is_wrong_is_said_without_the_value(text: str, why: str) -> None:
         imported(text, skip_bad=False)
     assert str(refused.value.bad[0]) == f"line 2: {why}"
     assert not Device.objects.exists()
-
-
-def test_a_row_that_is_there_twice_is_wrong() -> None:
-    row = new(Device, name="a")
-    plan = planned(f"id,name\n{row.pk},b\n{row.pk},c\n")
-    assert [(one.what, one.note) for one in plan.rows] == [(CHANGED, ""), (WRONG, "row: the same id as line 2")]
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "name,name\na,b\n", 'name\n"a\n', "\0"])

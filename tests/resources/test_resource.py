@@ -9,7 +9,7 @@ import pytest
 from django.db import ProgrammingError
 
 from resourcepool import Resource
-from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
@@ -250,15 +250,6 @@ class TestKeeping:
         before = columns(row)["busy_before"]
         eventually(lambda: columns(row)["busy_before"] > before)
         assert kept.is_alive()
-
-    def test_the_holder_can_know_at_any_time_without_the_thread(self, keep: Any) -> None:
-        new(Proxy)
-        kept = keep()
-        steal(kept.o)
-        with pytest.raises(LeaseLost):
-            kept.keep_occupation()
-        with pytest.raises(LeaseLost):
-            kept.ensure_held()
 
 
 class TestWords:

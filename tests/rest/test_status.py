@@ -122,6 +122,7 @@ NOT_THERE = [
     ("pools/nothing/resources", "pool"),
     ("pools/proxy/resources/x", "id"),
     ("pools/proxy/resources/1", "id"),
+    ("pools/proxy/resources/a/b", "id"),
     ("pools/proxy/resources/999999999999999999999", "id"),
     ("streams/none", "stream"),
     ("topics/none", "topic"),
@@ -159,11 +160,3 @@ def test_a_stream_and_a_channel_with_the_name_of_an_act_are_read(root: Caller) -
 
 def test_who_may_not_view_it_does_not_read_it_at_the_address_of_an_act(call: Any) -> None:
     assert call("lease_lock").get("locks/a/acquire").status_code == 403
-
-
-def test_a_resource_is_found_by_a_key_with_a_slash(root: Caller) -> None:
-    assert root.get("pools/proxy/resources/a/b").json()["name"] == "id"
-
-
-def test_of_a_lock_that_nobody_ever_had_nothing_is_listed(root: Caller) -> None:
-    assert root.get("locks/none").json() == {"locks": []}

@@ -11,16 +11,18 @@ Exit code 1 if an invariant is violated; prints the seed, the trace and the comm
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from tests.guards.tree import copy_without, in_tree
 from tests.simulation import schedule
-from tests.simulation.mutate import take_out
 from tests.simulation.prove import all_guards, prove
 
 MEMORY = Path("/dev/shm")
+IN_COPY = "SIMULATION_IN_COPY"  # set in a copy of the tree that lacks the guard
 PROGRESS = 10_000
 
 
@@ -39,12 +41,15 @@ def arguments() -> argparse.Namespace:
 def main(asked: argparse.Namespace) -> int:
     if asked.prove:
         return prove(asked.seeds)
-    if asked.without:
-        take_out(next(mutation for mutation in all_guards() if mutation.name == asked.without))
-    with tempfile.TemporaryDirectory(
-        prefix="resourcepool-simulation-", dir=MEMORY if MEMORY.is_dir() else None
-    ) as folder:
-        return run(asked, folder)
+    place = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="resourcepool-simulation-", dir=place) as folder:
+        if not asked.without or IN_COPY in os.environ:
+            return run(asked, folder)
+        copy_without(next(one for one in all_guards() if one.name == asked.without), Path(folder))
+        command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
+        return subprocess.run(
+            command, cwd=folder, env={**in_tree(Path(folder)), IN_COPY: "1"}, check=False
+        ).returncode
 
 
 def run(asked: argparse.Namespace, folder: str) -> int:

@@ -81,10 +81,7 @@ FURTHER = (
         "state.is_in_doubt = False",
     ),
     Mutation(
-        "a lease is trusted during its release",
-        "leases/lease.py",
-        "or state.is_ending or",
-        "or False or",
+        "a lease is trusted during its release", "leases/lease.py", "or state.is_ending or", "or False or"
     ),
     Mutation(
         "the keeper's trust counts from the reply",

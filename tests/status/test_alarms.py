@@ -243,7 +243,7 @@ class TestSomebodyWhoWaitsForLong:
         new(Proxy)
         ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
         monkeypatch.setattr(
-            "resourcepool.status.resources.waiters._waiter_status",
+            "resourcepool.status.alarms.Lines.longest",
             Mock(side_effect=DatabaseUnavailable("gone")),
         )
         found = self.alarm()

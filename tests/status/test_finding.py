@@ -61,8 +61,7 @@ def test_a_waiter_reads_its_place_and_why_it_waits() -> None:
     ticket(Proxy, holder="first", asked_at=DbLater(-9))
     ticket(Proxy, holder="second", asked_at=DbLater(-8))
     one = only("second")
-    assert "number 2 in line." in one.sentences[0]
-    assert "Matching resources: 0 free" in one.sentences[0]
+    assert "number 2 in line. Matching resources: 0 free" in one.sentences[0]
 
 
 def test_a_lock_finds_its_holder_and_its_waiters() -> None:

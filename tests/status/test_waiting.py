@@ -8,9 +8,11 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import Proxy, Sample, Ticket
-from resourcepool.status import waiting
+from resourcepool.resources.state import Status
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.waiting import Lines, Waiting, explain
+from resourcepool.status.resources import waiting
+from resourcepool.status.resources.waiters import matching, why_not_served
+from resourcepool.status.resources.waiting import Lines, Waiting, explain
 from tests.app.models import Device
 from tests.app.rows import hold, new, several
 from tests.status.locks.conftest import A, B, C, later, lock, permits, stands, waits
@@ -21,6 +23,63 @@ pytestmark = pytest.mark.django_db
 
 def lines(of: str = "", *, models: Any = (Proxy, Device), kinds: Any = tuple(LockKind)) -> list[Waiting]:
     return [*Lines(models, kinds, of).page().waiters]
+
+
+@pytest.mark.parametrize(
+    ("count", "ahead", "soon", "there", "said"),
+    [
+        (1, 0, None, {}, "No resource matches its selectors."),
+        (1, 0, None, {"out": 2, "retired": 1}, "No matching resource is in service (matching: 3)."),
+        (5, 0, None, {"free": 2, "leased": 1}, "It wants 5 at once; matching resources in service: 3."),
+        (1, 3, None, {"free": 2}, "Free matching resources: 2; waiters ahead of it: 3."),
+        (
+            1,
+            0,
+            None,
+            {"free": 1},
+            "Free matching resources: 1; it is served at once unless its process is stopped.",
+        ),
+        (
+            *(2, 0, 30.0, {"free": 1, "leased": 2, "cooling": 1, "quarantined": 1}),
+            (
+                "Matching resources: 1 free, 2 leased, 2 cooling down or quarantined. The next is free in 30 s unless"
+                " its lease is renewed."
+            ),
+        ),
+    ],
+)
+def test_each_case_is_explained(
+    count: int, ahead: int, soon: float | None, there: dict[str, int], said: str
+) -> None:
+    counts = {f"n_{state}": number for state, number in there.items()}
+    assert why_not_served(count, ahead, {**counts, "n_next_free_in": soon}) == said
+
+
+def test_what_matches_is_counted_by_state() -> None:
+    hold(new(Proxy, country="US"), ttl=40)
+    new(Proxy, country="US", in_service=False, status=Status.OUT_OF_SERVICE)
+    new(Proxy, country="DE")
+    counts = matching(Proxy, '{"country": "US"}')
+    assert 30 < counts.pop("n_next_free_in") <= 40
+    assert {state: number for state, number in counts.items() if number} == {"n_leased": 1, "n_out": 1}
+
+
+@pytest.mark.parametrize("selector", ['{"colour": "red"}', "no json", "[1]", '{"port": {"a": 1}}'])
+def test_a_selector_of_another_version_matches_nothing(selector: str) -> None:
+    new(Proxy)
+    ticket(Proxy, selector=selector)
+    assert [one.why for one in lines()] == ["No resource matches its selectors."]
+
+
+def test_the_waiters_of_a_holder_are_found() -> None:
+    ticket(Proxy, holder="other", asked_at=DbLater(-50))
+    ticket(Proxy, holder="me", selector='{"country": "US"}', asked_at=DbLater(-125))
+    ticket(Device, holder="me")
+    (one, _device) = Lines([Proxy, Device], ()).of_holders(["me"], 2)
+    assert one.said == (
+        "Waiting for proxies (country=US) for 2 min, number 2 in line. No resource matches its selectors."
+    )
+    assert len(Lines([Proxy, Device], ()).of_holders(["me"], 1)) == 1
 
 
 def test_the_oldest_comes_first_whatever_it_waits_for() -> None:
@@ -110,9 +169,9 @@ def test_served_and_dead_waiters_are_left_out() -> None:
 def test_a_ticket_explains_itself() -> None:
     hold(new(Proxy))
     ticket(Proxy)
-    assert explain(ticket(Proxy)).startswith("Number 2 in line. Matching resources: 0 free")
+    assert "number 2 in line. Matching resources: 0 free" in explain(ticket(Proxy))
     lock("orders", A)
-    assert explain(waits("lock", "orders", B)).startswith("Number 1 in line. Held by web-1/4711/worker-1;")
+    assert "number 1 in line. Held by web-1/4711/worker-1;" in explain(waits("lock", "orders", B))
     assert explain(ticket(Proxy, seconds=-1)) == ""
     assert explain(new(Ticket, busy_before=DbLater(60), holder="stranger", fence=1)) == ""
 

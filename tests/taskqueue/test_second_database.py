@@ -59,7 +59,7 @@ def use_a_dispenser(using: str) -> None:
     assert DispenserTask.objects.filter(state="ready", score=1).discard("eve", "why") > 0
     assert DispenserTask.objects.retry("eve") > 0
     assert Dispenser.objects.pause("eve") == Dispenser.objects.resume("eve") == 1
-    assert router.clear() == 0
+    assert router.clear() > 0
     assert pool.assign(1)
     assert d.size() > 0
     assert d.clear() > 0

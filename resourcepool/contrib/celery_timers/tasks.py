@@ -13,6 +13,7 @@ from django.db import connections, router
 from django.db.models import Q
 
 from resourcepool.clock import monotonic
+from resourcepool.db.open_transaction import refuse_callers_transaction
 from resourcepool.db.retry import retrying
 from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
@@ -31,10 +32,10 @@ from resourcepool.taskqueue.timers.nodes import Node, node_labels, node_version
 from resourcepool.taskqueue.timers.runner import (
     MAX_AHEAD,
     MIN_PAUSE,
+    OPEN_TRANSACTION,
     DueTimer,
     DueTimers,
     TimerRunner,
-    refuse_transaction,
 )
 from resourcepool.taskqueue.worker_loop import InHand, Worker, run_in_context, store
 from resourcepool.tasks import EXPECTED, run_job
@@ -178,7 +179,7 @@ def handle(pk: int, fence: int) -> str | None:
         DatabaseUnavailable: the timer is handed over again, after its ttl if it was claimed.
     """
     using = router.db_for_write(Timer)
-    refuse_transaction(using)
+    refuse_callers_transaction(connections[using], OPEN_TRANSACTION)
     handlers.discover()
     with statement_timeout():
         claimed = retrying(connections[using], partial(_claim, using, pk, fence, default_holder()))

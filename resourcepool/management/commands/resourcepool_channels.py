@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from time import sleep
 from typing import Any
 
@@ -18,9 +17,9 @@ from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.channels.subscription import From, checked_start
 from resourcepool.locks.lockable import wait_seconds
-from resourcepool.management.arguments import arg, field_values, operation_arguments, parse_json, yes
+from resourcepool.management.arguments import arg, field_values, parse_json, yes
 from resourcepool.management.layout import one_line
-from resourcepool.management.subcommands import Options, Subcommand, action
+from resourcepool.management.subcommands import Options, Subcommand, action, operates
 from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import MOVE, PRUNE, REMOVE_CHANNEL, REMOVE_SUBSCRIPTION
@@ -28,8 +27,6 @@ from resourcepool.status.locks.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN
 from resourcepool.translation import gettext as _, gettext_lazy, gettext_noop
 
 PAUSE = 0.5  # seconds between two checks for a channel that does not exist yet
-ON_CHANNELS = {"prune": PRUNE, "remove": REMOVE_CHANNEL}
-ON_SUBSCRIPTIONS = {"move": MOVE, "forget": REMOVE_SUBSCRIPTION}
 
 
 class Command(NamedRowsCommand):
@@ -57,15 +54,11 @@ class Command(NamedRowsCommand):
         timeout = arg("--timeout", _("exit after SECONDS without a message"), type=float, metavar="SECONDS")
         listens = _("print messages, one JSON object per line, until Ctrl-C")
         yield action("listen", listens, self.listen, self.name, start, timeout)
-        for word, operation in ON_CHANNELS.items():
-            run = partial(self.do_to_channel, operation)
-            yield action(
-                word, operation.title, run, self.name, yes(), *operation_arguments([operation], requires=True)
-            )
+        yield operates(PRUNE, self.do_to_channel, self.name, yes())
+        yield operates(REMOVE_CHANNEL, self.do_to_channel, self.name, yes())
         which = [self.name, arg("subscription", _("its name")), yes()]
-        for word, operation in ON_SUBSCRIPTIONS.items():
-            run = partial(self.do_to_subscription, operation)
-            yield action(word, operation.title, run, *which, *operation_arguments([operation], requires=True))
+        yield operates(MOVE, self.do_to_subscription, *which)
+        yield operates(REMOVE_SUBSCRIPTION, self.do_to_subscription, *which, name="forget")
 
     def publish(self, options: Options) -> None:
         payload = parse_json("payload", options["payload"], "JSON (%s)")

@@ -1,18 +1,16 @@
 """``manage.py resourcepool_close``: revokes running leases."""
 
-from typing import Any
-
-from resourcepool.management.arguments import Argument, change_arguments, operation_arguments
 from resourcepool.management.commands import resourcepool_operate
-from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.translation import gettext as _, gettext_lazy
+from resourcepool.translation import gettext_lazy
 
 
 class Command(resourcepool_operate.Command):
+    only = "revoke"
     about = gettext_lazy(
         "Revokes running leases: the resources are free at once, their fences go up, and their holders are"
         " notified within a third of their ttl (the next call raises LeaseLost). A holder that is using the"
         " resource at that moment is not stopped. Select leases by id, by holder or by host, or revoke all."
+        " A reason is required, except with --dry-run."
     )
     example = (
         'manage.py resourcepool_close proxy 17 18 --reason "hangs since 3 am"\n'
@@ -20,11 +18,3 @@ class Command(resourcepool_operate.Command):
         'manage.py resourcepool_close proxy --all --reason "restart of everything"'
     )
     interrupted = gettext_lazy("leases already revoked stay revoked; run again for the rest")
-
-    def arguments(self) -> list[Argument]:
-        why = _("reason, one line, kept in the history; required, except with --dry-run")
-        revoke = operation_arguments([OPERATIONS["revoke"]], reason=why)
-        return [*self.resources(), *revoke, *change_arguments()]
-
-    def operation(self, options: dict[str, Any]) -> Operation:
-        return OPERATIONS["revoke"]

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import arg, flag, yes
-from resourcepool.management.subcommands import Options, Subcommand, action
+from resourcepool.management.subcommands import Options, Subcommand, action, operates
 from resourcepool.management.work_commands import WorkCommand
+from resourcepool.operations import Operation
 from resourcepool.operations.taskqueue import DISCARD, RETRY, REVOKE
 from resourcepool.status.work.dispensers import SYSTEM
 from resourcepool.taskqueue.dispenser.dispenser import TaskDispenser
@@ -37,7 +38,7 @@ class Command(WorkCommand):
     def subcommands(self) -> Iterator[Subcommand]:
         yield from super().subcommands()
         buckets = arg("bucket", _("names of buckets (the workers' names)"), nargs="+")
-        yield action(REVOKE.name, REVOKE.title, self.revoke, self.name, buckets)
+        yield operates(REVOKE, self.revoke, self.name, buckets)
         tasks = arg("tasks", _("keys, each with its score"), nargs="+", metavar="KEY SCORE")
         new = flag("--new", _("create the dispenser if it does not exist"))
         adds = _("adds tasks, and changes the scores of ready ones")
@@ -45,10 +46,10 @@ class Command(WorkCommand):
         clears = _("removes all ready tasks; workers keep theirs")
         yield action("clear", clears, self.clear, self.name, yes())
 
-    def revoke(self, options: Options) -> None:
+    def revoke(self, operation: Operation, options: Options) -> None:
         name = self.known(options).name
         rows = Bucket.objects.using(self.rows.db).filter(dispenser=name)
-        self.operate_on_named(REVOKE, rows, "name", set(options["bucket"]), {}, name)
+        self.operate_on_named(operation, rows, "name", set(options["bucket"]), {}, name)
 
     def add(self, options: Options) -> None:
         if not options["new"]:

@@ -1,6 +1,7 @@
 """``manage.py resourcepool_locks``: holders, waiters and wait cycles of locks, and operations on them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -15,6 +16,7 @@ from resourcepool.management.subcommands import (
     Report,
     Subcommand,
     action,
+    operates,
     page_arguments,
     query,
 )
@@ -60,26 +62,23 @@ class Command(CommandGroup):
         yield query("list", _("list all names (default)"), _list, *which, *page_arguments(MAX_NAMES))
         yield query("show", _("show one name: holders, waiters, wait cycles"), self.show_name, name, kind)
         yield query("cycles", _("show wait cycles"), _cycles)
-        common = [
-            *operation_arguments([REVOKE], requires=True),
-            flag("--dry-run", _("show what would be done, and change nothing")),
-        ]
+        dry_run = flag("--dry-run", _("show what would be done, and change nothing"))
         if_several, kinds = _("kind, if several have this name"), [str(kind) for kind in KINDS]
         held_kind = arg("--kind", if_several, default="", choices=kinds)
-        yield action(REVOKE.name, REVOKE.title, self.revoke, name, held_kind, *common)
-        revokes = _("revoke everything that one process holds")
+        yield operates(REVOKE, self.revoke, name, held_kind, dry_run)
         holder = arg("holder", _("holder as shown in lists, or the start of it, e.g. web-1/4711"))
-        yield action(REVOKE_HOLDER.name, revokes, self.revoke_holder, holder, *common)
-        yield action(
-            RESIZE.name, RESIZE.title, self.resize, name, arg("permits", RESIZE.fields[0].help), *common
-        )
+        revokes = _("revoke everything that one process holds")
+        yield operates(REVOKE_HOLDER, self.revoke_holder, holder, dry_run, about=revokes)
+        permits, reason = arg("permits", RESIZE.fields[0].help), operation_arguments([REVOKE], requires=True)
+        resize = partial(self.resize, RESIZE)
+        yield action(RESIZE.name, RESIZE.title, resize, name, permits, *reason, dry_run)
         removes = _("remove a barrier and release its waiters")
-        yield action(REMOVE_BARRIER.name, removes, self.remove, name, *common)
+        yield operates(REMOVE_BARRIER, self.remove, name, dry_run, about=removes)
 
     def show_name(self, options: Options) -> Report:
         return full_report(_named(options["name"], options["kind"]))
 
-    def revoke(self, options: Options) -> None:
+    def revoke(self, operation: Operation, options: Options) -> None:
         statuses = [status for status in _named(options["name"], options["kind"]) if status.kind in KINDS]
         if len(statuses) > 1:
             kinds = ", ".join(status.kind for status in statuses)
@@ -91,13 +90,13 @@ class Command(CommandGroup):
             )
             raise CommandError(text)
         (one,) = statuses
-        self._operate(REVOKE, one, options, _("Would revoke %(name)s."), is_noop=not one.held)
+        self._operate(operation, one, options, _("Would revoke %(name)s."), is_noop=not one.held)
 
-    def revoke_holder(self, options: Options) -> None:
+    def revoke_holder(self, operation: Operation, options: Options) -> None:
         holder, matching = one_line(options["holder"]), processes(options["holder"])
         if not matching:
             raise CommandError(_("no process matching %s holds anything; nothing was changed") % holder)
-        (reason,) = field_values(REVOKE_HOLDER, options).values()
+        (reason,) = field_values(operation, options).values()
         self.show([], [FittedTable(held_by(matching), HELD_BY_PROCESS)])
         if len(matching) > 1:
             text = _("%(holder)s matches several processes: %(processes)s; name one. Nothing was changed.")
@@ -109,19 +108,19 @@ class Command(CommandGroup):
         revoked = release_all(process, reason=reason, actor=actor())
         self.stdout.write(_("Revoked permits: %d.") % revoked)
 
-    def resize(self, options: Options) -> None:
+    def resize(self, operation: Operation, options: Options) -> None:
         (one,) = _named(options["name"], LockKind.SEMAPHORE)
         would = _("Would resize %(name)s from %(before)d to %(after)d permits.")
-        self._operate(RESIZE, one, options, would)
+        self._operate(operation, one, options, would)
         if options["dry_run"]:
             return
         (now,) = _named(one.name, LockKind.SEMAPHORE)
         if (beyond := now.held - now.permits) > 0:
             self.stdout.write(_("%d above the new number are held until released.") % beyond)
 
-    def remove(self, options: Options) -> None:
+    def remove(self, operation: Operation, options: Options) -> None:
         (one,) = _named(options["name"], LockKind.BARRIER)
-        self._operate(REMOVE_BARRIER, one, options, _("Would remove %(name)s."), is_noop=not one.creator)
+        self._operate(operation, one, options, _("Would remove %(name)s."), is_noop=not one.creator)
 
     def _operate(
         self, operation: Operation, one: LockStatus, options: Options, would: str, *, is_noop: bool = False

@@ -1,7 +1,7 @@
 """``manage.py resourcepool_operate``: runs the operations of the admin."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.management.base import CommandError
 from django.db import connections
@@ -36,28 +36,28 @@ class Command(OperatorCommand):
         'manage.py resourcepool_operate reserve proxy --tag eu --name Ann --reason "her test" --dry-run'
     )
     interrupted = gettext_lazy("completed changes were kept")
+    only: str | None = None  # the operation of a command that has just one
 
     def arguments(self) -> list[Argument]:
         titles = "; ".join(f"{name}: {operation.title}" for name, operation in OPERATIONS.items())
+        which = arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation")
         return [
-            arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation"),
-            *self.resources(),
-            *arguments.operation_arguments(OPERATIONS.values()),
-            *arguments.change_arguments(),
-        ]
-
-    def resources(self) -> list[Argument]:
-        return [
+            *([] if self.only else [which]),
             arg("pool", _("only this pool (app.Model, or Model); required with ids"), nargs="?"),
             arg("id", _("primary keys of resources"), nargs="*"),
             *arguments.selection_arguments(),
             arg("--holder", _("only leases of exactly this holder"), default=""),
             arg("--host", _("only leases of processes on this host"), default=""),
             flag("--all", _("the whole pool; asks for confirmation")),
+            *arguments.operation_arguments([OPERATIONS[self.only]] if self.only else OPERATIONS.values()),
+            *arguments.change_arguments(),
         ]
 
+    def operation_name(self, options: dict[str, Any]) -> str:
+        return self.only or str(options["operation"])
+
     def run(self, **options: Any) -> None:
-        operation, by_id = self.operation(options), bool(options["id"])
+        operation, by_id = _operation(self.operation_name(options), options), bool(options["id"])
         answers, chosen = arguments.field_values(operation, options), _chosen(operation, options)
         is_leased = bool(options["holder"] or options["host"])
         active = {model: rows.held() if is_leased else rows for model, rows in chosen.items()}
@@ -80,22 +80,13 @@ class Command(OperatorCommand):
         if not self.as_json:
             self._show_result(applied, listed, dry_run=dry_run)
         result = {"dry_run": dry_run, "found": found, "changed": sum(one.changed for one in applied.values())}
-        result |= self.after_change(active, options)
         rows = [{"id": row.pk, "name": str(row), "holder": row.holder} for row in listed]
         if self.as_json:
             self.show({**result, "resources": rows}, [])
         for one in applied.values():
             one.or_raise()
-        self.check_result(operation, chosen, result)
-
-    def operation(self, options: dict[str, Any]) -> Operation:
-        """Return the operation; refuses wrong combinations of options."""
-        operation = OPERATIONS[options["operation"]]
-        for field in arguments.fields_of(OPERATIONS.values()):
-            if options[field.name] and field.name not in {own.name for own in operation.fields}:
-                names = {"option": field.option, "operation": operation.name}
-                raise CommandError(_("%(option)s cannot be combined with %(operation)s") % names)
-        return operation
+        if not result["changed"] and not (found and dry_run):
+            self._refuse(operation, chosen, found)
 
     def _show_result(self, applied: Mapping[Any, Applied], listed: Sequence[Any], *, dry_run: bool) -> None:
         for model, result in applied.items():
@@ -108,20 +99,24 @@ class Command(OperatorCommand):
             if result.changed and result.skipped:
                 self.note(result.skipped_message)
 
-    def after_change(self, chosen: Mapping[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
-        """Hook after the change; return additions to the JSON object. ``chosen``: {model: the selected rows}."""
-        return {}
-
-    def check_result(self, operation: Operation, chosen: Mapping[Any, Any], result: dict[str, Any]) -> None:
-        """Raise CommandError if nothing was changed."""
-        if result["changed"] or (result["found"] and result["dry_run"]):
-            return
+    def _refuse(self, operation: Operation, chosen: Mapping[Any, Any], found: int) -> NoReturn:
+        """Say why nothing was changed; ``chosen``: {model: the selected rows}."""
         for rows in chosen.values():
             for lease in locked(rows):
                 self.note(one_line(localized(lease), 300))
-        if not (count := result["found"] or sum(rows.count() for rows in chosen.values())):
+        if not (count := found or sum(rows.count() for rows in chosen.values())):
             raise CommandError(_("nothing to do: no such resource"))
         raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": count}))
+
+
+def _operation(name: str, options: dict[str, Any]) -> Operation:
+    """Return the operation; raises CommandError for options of others."""
+    operation = OPERATIONS[name]
+    for field in arguments.fields_of(OPERATIONS.values()):
+        if options.get(field.name) and field.name not in {own.name for own in operation.fields}:
+            names = {"option": field.option, "operation": name}
+            raise CommandError(_("%(option)s cannot be combined with %(operation)s") % names)
+    return operation
 
 
 def _chosen(operation: Operation, options: dict[str, Any]) -> dict[Any, Any]:

@@ -116,7 +116,7 @@ class Command(CommandGroup):
     def add(self, options: Options) -> None:
         name, ids = options["queue_group"], expand_ids(options["queue"])
         settings = {name: options[name] for name in (*SPANS, "strategy") if options[name] is not None}
-        columns = {"parameter": options["parameter"], "labels": parse_labels(options["label"]), "by": actor()}
+        columns = {"parameter": options["parameter"], "labels": parse_labels(options["label"])}
         if options["new"]:
             try:
                 administration.create(name, ids, **columns, **settings)
@@ -127,7 +127,7 @@ class Command(CommandGroup):
             why = _("only with --new; change it in the admin later")
             raise BadOption(_option(first), settings[first], because=why)
         else:
-            administration.add_queues(name, ids, **columns)
+            administration.add_queues(name, ids, by=actor(), **columns)
         self._say_how_many(_("Added queues: %s."), len(ids))
 
     def change(self, options: Options) -> None:

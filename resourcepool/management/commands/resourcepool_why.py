@@ -22,11 +22,10 @@ from resourcepool.status.locks.summary import held_by, processes
 from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.registry import named_systems
 from resourcepool.status.resources import why
-from resourcepool.status.resources.waiters import TicketStatus, WaiterStatus
 from resourcepool.status.resources.why import HolderExplanation, ResourceExplanation
 from resourcepool.status.search import Matches, find, without_password
-from resourcepool.status.system import seconds, text, whole
-from resourcepool.status.times import duration, timestamp_with_age
+from resourcepool.status.system import seconds, text
+from resourcepool.status.times import timestamp_with_age
 from resourcepool.translation import gettext as _, gettext_lazy
 
 
@@ -142,11 +141,6 @@ def _matches(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> M
     return Matches(with_key) if with_key else matches
 
 
-def _wants(ticket: TicketStatus) -> str:
-    wants_text = ticket.wants_text or _("any")
-    return f"{ticket.count} x {wants_text}"
-
-
 ENDINGS = (
     text(gettext_lazy("at"), lambda ending: timestamp_with_age(ending.at, ending.age)),
     text(gettext_lazy("how"), "what.label"),
@@ -154,12 +148,6 @@ ENDINGS = (
     text(gettext_lazy("holder"), "holder"),
     text(gettext_lazy("by"), "actor"),
     text(gettext_lazy("reason"), lambda ending: localized(ending.reason)),
-)
-AHEAD = (
-    text(gettext_lazy("holder"), "holder"),
-    text(gettext_lazy("wants"), _wants),
-    seconds(gettext_lazy("waited"), "waited"),
-    whole(gettext_lazy("priority"), "priority"),
 )
 
 
@@ -185,8 +173,8 @@ def holder_as_text(holder: HolderExplanation) -> Iterator[Any]:
         ]
     if holder.holds:
         yield from ["", FittedTable(holder.holds, HELD_BY_PROCESS)]
-    for waits in holder.waits:
-        yield from ["", *_waiting(waits)]
+    for waiter in holder.waits:
+        yield from ["", waiter.said]
     if not holder.leases and not holder.waits:
         yield _("It no longer holds or waits for anything.")
 
@@ -206,21 +194,3 @@ def first_as_typed(matches: Matches) -> str:
     for row in matches.resources:
         return f"{row._meta.label} {shlex.quote(one_line(row.pk))}"
     return shlex.quote(one_line(matches.holders[0]))
-
-
-def _waiting(waiter: WaiterStatus) -> Iterator[Any]:
-    values = {
-        "place": f"{waiter.ahead + 1:,}",
-        "pool": waiter.pool,
-        "time": duration(waiter.waited),
-        "priority": waiter.priority,
-    }
-    yield _("Waiting for %(pool)s for %(time)s: number %(place)s in line, priority %(priority)d") % values
-    matching = ", ".join(f"{number:,} {state.label}" for state, number in waiter.matching.items() if number)
-    facts = {_("wants"): _wants(waiter), _("matching"): matching or _("none"), _("why"): waiter.explanation}
-    yield name_value_lines((f"{name}:", value) for name, value in facts.items())
-    if waiter.in_front:
-        yield _("Ahead of it in line:")
-        yield FittedTable(waiter.in_front, AHEAD)
-        if waiter.ahead > len(waiter.in_front):
-            yield _("%s more") % f"{waiter.ahead - len(waiter.in_front):,}"

@@ -10,13 +10,15 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A server that may get queues.
+    """A server as read.
 
     Attributes:
         pk: primary key of its row; servers that registered earlier have lower keys.
         weight: its share of the queues relative to the others, from 1.
         labels: the labels it has, e.g. {"zone": "eu"}.
         limit: maximum number of its queues; None: unlimited.
+        ttl: seconds without a heartbeat after which it is presumed dead.
+        is_spared: its heartbeat is overdue, but it is not presumed dead yet: it keeps its queues and gets no more.
     """
 
     pk: int
@@ -24,36 +26,59 @@ class Member:
     weight: int = 1
     labels: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
+    ttl: float = 0.0
+    is_alive: bool = True
+    is_draining: bool = False
+    is_spared: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} #{self.pk}"
 
+    @property
+    def keeps_queues(self) -> bool:
+        """Whether it keeps its queues."""
+        return self.is_alive or self.is_spared
+
+    @property
+    def gets_queues(self) -> bool:
+        """Whether it may get queues."""
+        return self.is_alive and not self.is_draining
+
 
 @dataclass(frozen=True, slots=True)
-class QueueInput:
-    """A queue and its present assignment.
+class QueueSnapshot:
+    """A queue as read.
 
     Attributes:
         pk: primary key of its row.
-        server: key of the server that has requested it or, without a request, of its owner; None: neither.
-        owner: key of the server that has it; None: unowned.
+        cur, req: keys of its owner, and of the server that has requested it; None: no server.
         labels: a server must have all of these to get it.
         pin: name of the server that should have it whenever it runs; "": any.
+        requested_ago: seconds since it was requested; None: it is not requested.
     """
 
     pk: int
-    server: int | None = None
-    owner: int | None = None
+    queue_id: str
+    cur: int | None = None
+    req: int | None = None
+    fence: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     pin: str = ""
+    is_retiring: bool = False
+    requested_ago: float | None = None
+
+    @property
+    def server(self) -> int | None:
+        """Key of the server that has requested it or, without a request, of its owner."""
+        return self.cur if self.req is None else self.req
 
 
 Kind = tuple[int, ...]  # positions of the members that may have such a queue, ascending
 Targets = dict[int, int | None]  # {key of a queue: key of the server that should have it; None: no server may}
-Strategy = Callable[[Sequence[QueueInput], Sequence[Member]], Targets]
+Strategy = Callable[[Sequence[QueueSnapshot], Sequence[Member]], Targets]
 
 
-def candidates(queue: QueueInput, members: Sequence[Member]) -> list[Member]:
+def candidates(queue: QueueSnapshot, members: Sequence[Member]) -> list[Member]:
     """Return the members with the labels of this queue; if it is pinned, only those of that name, if any."""
     suitable = [member for member in members if queue.labels.items() <= member.labels.items()]
     pinned = [member for member in suitable if queue.pin and member.name == queue.pin]
@@ -65,7 +90,7 @@ def capacities(members: Sequence[Member], queues: int) -> list[int]:
     return [queues if member.limit is None else member.limit for member in members]
 
 
-def kinds_of(queues: Sequence[QueueInput], members: Sequence[Member]) -> list[Kind]:
+def kinds_of(queues: Sequence[QueueSnapshot], members: Sequence[Member]) -> list[Kind]:
     """Return the kind of each queue. Queues of one kind may go to the same members, so plans count kinds."""
     position = {member.pk: index for index, member in enumerate(members)}
     kind_by_requirement: dict[tuple[object, str], Kind] = {}

@@ -6,11 +6,11 @@ owner is late. A queue without a living owner is assigned at once.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.queues.models import Move
-from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy
+from resourcepool.queues.planning.assignment import Member, QueueSnapshot, Strategy
 from resourcepool.queues.planning.strategies import plan_within_limits
 
 Action = Move.Action
@@ -27,48 +27,6 @@ def takeover_after(handover_timeout: float, ttl: float) -> float:
     that check may have been just before the request became visible.
     """
     return max(handover_timeout, ttl + MAX_COMMIT_DELAY)
-
-
-@dataclass(frozen=True, slots=True)
-class QueueSnapshot:
-    """A queue as read: the keys of its owner (``cur``) and of the server that has requested it (``req``).
-
-    ``requested_ago``: seconds since it was requested; None: it is not requested.
-    """
-
-    pk: int
-    queue_id: str
-    cur: int | None = None
-    req: int | None = None
-    fence: int = 0
-    labels: Mapping[str, str] = field(default_factory=dict)
-    pin: str = ""
-    is_retiring: bool = False
-    requested_ago: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSnapshot:
-    """A server as read. ``ttl``: seconds without a heartbeat after which it is presumed dead.
-
-    ``is_spared``: its heartbeat is overdue, but it is not presumed dead yet: it keeps its queues and gets no more.
-    """
-
-    member: Member
-    is_alive: bool = True
-    is_draining: bool = False
-    ttl: float = 0.0
-    is_spared: bool = False
-
-    @property
-    def keeps_queues(self) -> bool:
-        """Whether it keeps its queues."""
-        return self.is_alive or self.is_spared
-
-    @property
-    def gets_queues(self) -> bool:
-        """Whether it may get queues."""
-        return self.is_alive and not self.is_draining
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +51,7 @@ class Change:
 
 def plan(
     queues: Sequence[QueueSnapshot],
-    servers: Sequence[ServerSnapshot],
+    servers: Sequence[Member],
     strategy: Strategy,
     handover_timeout: float,
     *,
@@ -107,13 +65,13 @@ def plan(
         handover_timeout: seconds for which a living owner may keep a requested queue.
         leaving: keys of servers that leave, without work in hand.
     """
-    by_pk = {server.member.pk: server for server in servers}
+    by_pk = {server.pk: server for server in servers}
     staying = {pk for pk, server in by_pk.items() if server.keeps_queues} - set(leaving)
-    sharing = [server for server in servers if server.member.pk in staying and not server.is_draining]
-    able = {server.member.pk for server in sharing}
-    inputs = [_input(queue, staying, able) for queue in queues if not queue.is_retiring]
+    sharing = [server for server in servers if server.pk in staying and not server.is_draining]
+    able = {server.pk for server in sharing}
+    inputs = [_present(queue, staying, able) for queue in queues if not queue.is_retiring]
     counts = Counter(queue.server for queue in inputs)
-    members = [_member(server, counts) for server in sharing]
+    members = [_limited(server, counts) for server in sharing]
     targets, overflow = plan_within_limits(strategy, inputs, members)
     steps = _Steps(by_pk, staying, leaving, counts, overflow, handover_timeout)
     changes = []
@@ -125,14 +83,14 @@ def plan(
 
 
 def hand_over(
-    queues: Sequence[QueueSnapshot], servers: Sequence[ServerSnapshot], in_doubt: Collection[int]
+    queues: Sequence[QueueSnapshot], servers: Sequence[Member], in_doubt: Collection[int]
 ) -> list[Change]:
     """Return the changes for queues on which their owner has no work in hand.
 
     A living requester gets the queue. Otherwise the owner keeps it, unless the request has no requester (the owner
     lacks its labels), or the queue is ``in_doubt``: an earlier release got no reply, so its fence is uncertain.
     """
-    takers = {server.member.pk: server.member for server in servers if server.gets_queues}
+    takers = {server.pk for server in servers if server.gets_queues}
     changes, finished = [], sentence_for("work_finished")
     for queue in queues:
         if queue.is_retiring:
@@ -148,29 +106,30 @@ def hand_over(
     return changes
 
 
-def _member(server: ServerSnapshot, counts: Counter[int | None]) -> Member:
+def _limited(server: Member, counts: Counter[int | None]) -> Member:
     """Return the server as the strategies see it: a spared server has no room for more queues."""
-    member, count = server.member, counts[server.member.pk]
-    limit = count if member.limit is None else min(count, member.limit)
-    return member if server.is_alive else replace(member, limit=limit)
+    count = counts[server.pk]
+    limit = count if server.limit is None else min(count, server.limit)
+    return server if server.is_alive else replace(server, limit=limit)
 
 
-def _input(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> QueueInput:
+def _present(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> QueueSnapshot:
+    """Return the queue as the strategies see it: only with an owner that stays, and a requester that may get it."""
     owner = queue.cur if queue.cur in staying else None
     requester = queue.req if owner is not None and queue.req in able else None
-    return QueueInput(queue.pk, requester or owner, owner, queue.labels, queue.pin)
+    return queue if (owner, requester) == (queue.cur, queue.req) else replace(queue, cur=owner, req=requester)
 
 
-def _lacking(queue: QueueSnapshot, owner: ServerSnapshot) -> set[tuple[str, str]]:
+def _lacking(queue: QueueSnapshot, owner: Member) -> set[tuple[str, str]]:
     """Return the labels of ``queue`` that its owner lacks; it may keep the queue only if there are none."""
-    return set(queue.labels.items()) - set(owner.member.labels.items())
+    return set(queue.labels.items()) - set(owner.labels.items())
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
     """Finds the next step of each queue towards its target, and the reason for it."""
 
-    servers: Mapping[int, ServerSnapshot]
+    servers: Mapping[int, Member]
     staying: Collection[int]
     leaving: Collection[int]
     counts: Counter[int | None]
@@ -189,17 +148,17 @@ class _Steps:
         is_requested = queue.req is not None or queue.requested_ago is not None
         # It stays with its owner, also if no other server may have it.
         if target == queue.cur or not (target is not None or queue.is_retiring or _lacking(queue, owner)):
-            return (Action.CANCELLED, sentence_for("keeps", server=str(owner.member))) if is_requested else None
+            return (Action.CANCELLED, sentence_for("keeps", server=str(owner))) if is_requested else None
         if self._is_overdue(queue, owner):
             if queue.is_retiring:
                 return Action.REMOVED, sentence_for("being_removed")
             action = Action.UNASSIGNED if target is None else Action.TAKEN_OVER
-            return action, sentence_for("work_not_finished", server=str(owner.member))
+            return action, sentence_for("work_not_finished", server=str(owner))
         if queue.is_retiring or (is_requested and queue.req == target):
             return None
         return Action.REQUESTED, self._why_requested(queue, owner, target)
 
-    def _is_overdue(self, queue: QueueSnapshot, owner: ServerSnapshot) -> bool:
+    def _is_overdue(self, queue: QueueSnapshot, owner: Member) -> bool:
         limit = takeover_after(self.handover_timeout, owner.ttl)
         return queue.requested_ago is not None and queue.requested_ago >= limit
 
@@ -208,26 +167,26 @@ class _Steps:
             return self._why_not_pinned(queue) or sentence_for("had_no_owner")
         server = self.servers.get(queue.cur)
         if queue.cur in self.leaving:
-            return sentence_for("left", server=str(server.member) if server else "a removed server")
+            return sentence_for("left", server=str(server) if server else "a removed server")
         if server is None:
             return sentence_for("server_gone")
-        return sentence_for("presumed_dead", server=str(server.member), seconds=server.ttl)
+        return sentence_for("presumed_dead", server=str(server), seconds=server.ttl)
 
-    def _why_requested(self, queue: QueueSnapshot, owner: ServerSnapshot, target: int | None) -> Sentence:
+    def _why_requested(self, queue: QueueSnapshot, owner: Member, target: int | None) -> Sentence:
         if owner.is_draining and target is not None:
-            return sentence_for("draining", server=str(owner.member))
+            return sentence_for("draining", server=str(owner))
         if missing := _lacking(queue, owner):
             labels = ", ".join(f"{key}={value}" for key, value in sorted(missing))
-            return sentence_for("lacks", server=str(owner.member), labels=labels)
-        taker = self.servers[target or 0].member
+            return sentence_for("lacks", server=str(owner), labels=labels)
+        taker = self.servers[target or 0]
         if queue.pin and queue.pin == taker.name:
             return sentence_for("pinned", server=queue.pin)
         if no_room := self._why_not_pinned(queue):
             return no_room
         counts = {"count": self.counts[queue.cur], "count_taker": self.counts[target]}
-        return sentence_for("evens_out", giver=str(owner.member), taker=str(taker), **counts)
+        return sentence_for("evens_out", giver=str(owner), taker=str(taker), **counts)
 
     def _why_not_pinned(self, queue: QueueSnapshot) -> Sentence | None:
-        gets_queues = (server.member.name for server in self.servers.values() if server.gets_queues)
+        gets_queues = (server.name for server in self.servers.values() if server.gets_queues)
         is_full = queue.pk in self.overflow and queue.pin in gets_queues
         return sentence_for("no_room", server=queue.pin) if is_full else None

@@ -10,7 +10,7 @@ from resourcepool.queues.planning.assignment import (
     Distribution,
     Kind,
     Member,
-    QueueInput,
+    QueueSnapshot,
     Strategy,
     Targets,
     Transfer,
@@ -21,7 +21,7 @@ from resourcepool.queues.planning.assignment import (
 )
 
 
-def sticky(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
+def sticky(queues: Sequence[QueueSnapshot], members: Sequence[Member]) -> Targets:
     """Move only the queues that must move for even shares.
 
     Every member ends up less than one queue from its fair share (see `fair_shares`). Without labels, pins and limits no
@@ -40,13 +40,13 @@ def sticky(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
     for kind in sorted(unassigned, key=lambda kind: (len(kind), kind)):  # kinds with the fewest members first
         balance.assign(kind, unassigned[kind])
     balance.even_out()
-    owners = _positions([queue.owner for queue in queues], members)
+    owners = _positions([queue.cur for queue in queues], members)
     chosen = select_moves(kinds, keepers, owners, balance.parts)
     return {queue.pk: None if at is None else members[at].pk for queue, at in zip(queues, chosen, strict=True)}
 
 
 def _members_that_keep(
-    queues: Sequence[QueueInput], kinds: Sequence[Kind], members: Sequence[Member]
+    queues: Sequence[QueueSnapshot], kinds: Sequence[Kind], members: Sequence[Member]
 ) -> list[int | None]:
     """Return the position of the member that may keep each queue, or None."""
     room = capacities(members, len(queues))
@@ -185,7 +185,7 @@ def _lacking(
     return lacking
 
 
-def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
+def round_robin(queues: Sequence[QueueSnapshot], members: Sequence[Member]) -> Targets:
     """Give the queues, in their order, to the members in turn, regardless of their present owners.
 
     A round has as many passes over the members as the greatest weight (after division by the common divisor), and a
@@ -230,7 +230,7 @@ STRATEGIES: dict[str, Strategy] = {"sticky": sticky, "round_robin": round_robin}
 
 
 def plan_within_limits(
-    strategy: Strategy, queues: Sequence[QueueInput], members: Sequence[Member]
+    strategy: Strategy, queues: Sequence[QueueSnapshot], members: Sequence[Member]
 ) -> tuple[Targets, Collection[int]]:
     """Return the targets of the queues, and the keys of queues whose pinned server has no room.
 
@@ -239,14 +239,14 @@ def plan_within_limits(
     """
     inputs, overflow, staying = list(queues), set[int](), Targets()
     by_pk: dict[int | None, Member] = {member.pk: member for member in members}
-    limited = _lower_limits(members, Counter(queue.owner for queue in queues if not _may_stay(queue, by_pk)))
+    limited = _lower_limits(members, Counter(queue.cur for queue in queues if not _may_stay(queue, by_pk)))
     while True:
         targets = strategy(inputs, limited)
         unplaced = [queue for queue in inputs if targets[queue.pk] is None]
         if full := {queue.pk for queue in unplaced if queue.pin}:
             overflow |= full
             inputs = [replace(queue, pin="") if queue.pk in full else queue for queue in inputs]
-        elif kept := {queue.pk: queue.owner for queue in unplaced if queue.owner and _may_stay(queue, by_pk)}:
+        elif kept := {queue.pk: queue.cur for queue in unplaced if queue.cur and _may_stay(queue, by_pk)}:
             staying |= kept
             inputs = [queue for queue in inputs if queue.pk not in kept]
             limited = _lower_limits(limited, Counter(kept.values()))
@@ -262,6 +262,6 @@ def _lower_limits(members: Sequence[Member], taken: Counter[int | None]) -> list
     ]
 
 
-def _may_stay(queue: QueueInput, members: Mapping[int | None, Member]) -> bool:
-    owner = members.get(queue.owner)
+def _may_stay(queue: QueueSnapshot, members: Mapping[int | None, Member]) -> bool:
+    owner = members.get(queue.cur)
     return owner is not None and queue.labels.items() <= owner.labels.items()

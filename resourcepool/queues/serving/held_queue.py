@@ -15,7 +15,7 @@ from resourcepool.clock import monotonic
 from resourcepool.db.open_transaction import guard_transaction
 from resourcepool.exceptions import BadOption, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.queues.models import Queue, Server
-from resourcepool.queues.planning.changes import QueueSnapshot
+from resourcepool.queues.planning.assignment import QueueSnapshot
 
 OWNED_ELSEWHERE = "another server has it now"
 

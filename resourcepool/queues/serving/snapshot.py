@@ -12,7 +12,8 @@ from resourcepool.db.dialect import DbLater, MicrosUntil
 from resourcepool.db.retry import retrying
 from resourcepool.leases.terms import margin
 from resourcepool.queues.models import Queue, QueueGroup, Server
-from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
+from resourcepool.queues.planning.assignment import QueueSnapshot
+from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.queues.queries import COLUMNS, of_server, snapshot_of
 
 OUTAGE_FRACTION = 2 / 3  # of a server's ttl, during which it renews at least three times

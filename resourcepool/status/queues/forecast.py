@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from resourcepool.events import sentence_for
 from resourcepool.queues.administration import preview
 from resourcepool.queues.models import Move
-from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
+from resourcepool.queues.planning.assignment import Member, QueueSnapshot
+from resourcepool.queues.planning.changes import Change
 from resourcepool.translation import gettext as _
 
 
@@ -53,7 +53,7 @@ def forecast(
     changes, servers, queues = preview(
         queue_group, without=without, joining=joining, draining=draining, removing=removing
     )
-    names = {server.member.pk: name_of(server.member) for server in servers}
+    names = {server.pk: name_of(server) for server in servers}
     moves = [
         _forecast_move(change, names, joining)
         for change in [*changes, *_removal_requests(queues, changes, removing)]
@@ -71,7 +71,7 @@ def _removal_requests(
 
 
 def shares(
-    queues: Iterable[QueueSnapshot], changes: Iterable[Change], servers: Iterable[ServerSnapshot]
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], servers: Iterable[Member]
 ) -> list[QueueCounts]:
     """Return the queue counts of each server before and after ``changes`` and all hand-overs; unowned come last."""
     steps = {change.queue.pk: change for change in changes}
@@ -82,7 +82,7 @@ def shares(
         step = steps.get(queue.pk)
         if not (queue.is_retiring or (step and step.what is Move.Action.REMOVED)):
             after[_final_owner(queue, step)] += 1
-    names = {server.member.pk: name_of(server.member) for server in servers}
+    names = {server.pk: name_of(server) for server in servers}
     counts = [QueueCounts(name, before.pop(pk, 0), after.pop(pk, 0)) for pk, name in names.items()]
     unowned = QueueCounts("", before.total(), after.total())
     return [*counts, unowned] if unowned.before or unowned.after else counts

@@ -17,7 +17,7 @@ from resourcepool.resources.state import State, Status, state_details, state_of
 from resourcepool.signals import EventKind
 from resourcepool.status.locks.summary import HeldName, held_by, processes
 from resourcepool.status.resources.holders import ActiveLease, active_leases, lease_counts
-from resourcepool.status.resources.waiters import WaiterStatus, waiters_of
+from resourcepool.status.resources.waiting import Lines, Waiting
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.translation import gettext as _, gettext_noop
@@ -113,7 +113,7 @@ class HolderExplanation:
 
     holder: str
     leases: list[ActiveLease]
-    waits: list[WaiterStatus]
+    waits: list[Waiting]
     leases_total: int = 0
     holds: Sequence[HeldName] = ()
 
@@ -170,11 +170,9 @@ def holder(
     whose: Any = {"host" if threads else "holder": name}
     total = lease_counts(models, **whose)
     leases = [lease for model in total for lease in active_leases(model, **whose, limit=limit)]
-    waits = [
-        waiter for model in models for each in threads or [name] for waiter in waiters_of(model, each, limit)
-    ]
+    waits = Lines(models, ()).of_holders(threads or [name], limit)
     holds = held_by(processes(name)) if threads else []
-    return HolderExplanation(name, leases[:limit], waits[:limit], sum(total.values()), holds[:limit])
+    return HolderExplanation(name, leases[:limit], waits, sum(total.values()), holds[:limit])
 
 
 def endings(row: Any) -> list[Ending]:

@@ -66,7 +66,6 @@ class WorkerBucket:
     using: str
     dispenser: str
     name: str
-    holder: str
     ttl: float
 
     @property
@@ -105,7 +104,7 @@ class WorkerBucket:
             if seen.bucket is not None:
                 # A reclaimed task may come before the former first one.
                 return seen._replace(head=None) if seen.expired else seen
-            columns = {"holder": self.holder, "busy_before": DbLater(self.ttl)}
+            columns = {"holder": self.name, "busy_before": DbLater(self.ttl)}
             row = Bucket(dispenser_id=self.dispenser, name=self.name, **columns)
             create = partial(Bucket.objects.using(self.using).bulk_create, [row], ignore_conflicts=True)
             retrying(self.connection, create)
@@ -234,15 +233,8 @@ def _return_expired(tasks: Any, had: dict[int, int], most_expirations: int) -> N
     mine.update(state=State.READY, **back)
 
 
-def empty_bucket(
-    using: str, bucket: int, fences: Mapping[str, int] | None = None, *, is_removed: bool = False
-) -> int:
-    """Return tasks of a bucket to the pool; return their number.
-
-    Args:
-        fences: {key: fence} of the tasks; None: all.
-        is_removed: remove the bucket, too.
-    """
+def empty_bucket(using: str, bucket: int, fences: Mapping[str, int] | None = None) -> int:
+    """Return tasks of a bucket to the pool, {key: fence}, or all of them; return their number."""
     connection, row = connections[using], Bucket.objects.using(using).filter(pk=bucket)
 
     def send() -> int:
@@ -250,9 +242,6 @@ def empty_bucket(
             row.update(fence=F("fence") + 1)  # locks it
         had = statements.tasks_in_bucket(connection, bucket)
         mine = [task for task in had if fences is None or fences.get(task.key) == task.fence]
-        returned = sum(statements.give_back(connection, bucket, batch) for batch in batched(mine, CHUNK))
-        if is_removed:
-            row._raw_delete(using)
-        return returned
+        return sum(statements.give_back(connection, bucket, batch) for batch in batched(mine, CHUNK))
 
     return in_transaction(using, send)

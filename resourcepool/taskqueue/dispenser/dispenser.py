@@ -11,6 +11,7 @@ from django.db import connections
 from resourcepool import options
 from resourcepool.db.dialect import DbNow, for_project
 from resourcepool.db.retry import retrying
+from resourcepool.db.rows import batched
 from resourcepool.options import Seconds
 from resourcepool.taskqueue.abstract import CHUNK
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
@@ -58,15 +59,10 @@ class ReadyTasks:
 
     def clear(self) -> int:
         """Remove all ready tasks; returns their number. Workers keep their tasks."""
-        connection, removed = connections[self._using], 0
-        after: tuple[float, int] | None = None
-        while True:
-            read = partial(statements.first_ready, connection, self._name, CHUNK, after)
-            if not (rows := retrying(connection, read)):
-                return removed
-            removed += self._commit(partial(statements.retire, connection, statements.fences_of(rows)))
-            # The snapshot of a transaction may still show tasks that were taken meanwhile.
-            after = (rows[-1].score, rows[-1].pk + 1)
+        connection = connections[self._using]
+        rows = retrying(connection, partial(statements.ready, connection, self._name))
+        chunks_of_fences = map(statements.fences_of, batched(rows, CHUNK))
+        return sum(self._commit(partial(statements.retire, connection, each)) for each in chunks_of_fences)
 
     def size(self) -> int:
         """Return the number of ready tasks."""
@@ -206,4 +202,4 @@ class TaskDispenser(ReadyTasks):
         return self._bucket(options.name("worker", worker)).expire(self._ttl)
 
     def _bucket(self, worker: str) -> bucket_lifecycle.WorkerBucket:
-        return bucket_lifecycle.WorkerBucket(self._using, self.name, worker, worker, self._ttl)
+        return bucket_lifecycle.WorkerBucket(self._using, self.name, worker, self._ttl)

@@ -87,16 +87,13 @@ def put(
     dispenser: str,
     scores: Mapping[str, float],
     is_new_work: Callable[[datetime.datetime], bool] = lambda _: True,
-    existing: Mapping[str, Known] | None = None,
 ) -> Rebuilt:
     """Put a chunk of keys into the pool, inside a transaction.
 
     Args:
         is_new_work: whether a key that finished at this moment is new work.
-        existing: the result of ``read_known`` for these keys in the same transaction.
     """
-    if existing is None:
-        existing = read_known(connection, dispenser, scores)
+    existing = read_known(connection, dispenser, scores)
     again, rescored, new = {}, {}, []
     kept = assigned = ignored = 0
     for key, score in scores.items():

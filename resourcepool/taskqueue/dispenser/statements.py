@@ -69,8 +69,8 @@ class Texts:
         )
         self.held = f"{row} WHERE bucket_id = %s AND state = 'assigned' ORDER BY score, id"
         self.ready = f"{row} {ready}"
-        self.waiting = f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
-        self.first = f"{self.waiting}{' FOR UPDATE SKIP LOCKED' if skips else ''}"
+        first = f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
+        self.first = f"{first}{' FOR UPDATE SKIP LOCKED' if skips else ''}"
         self.take = (
             f"UPDATE {task} SET state = 'assigned', bucket_id = %s, fence = fence + 1, assigned_at = {now} "
             "WHERE id IN ({ids}) AND state = 'ready'"
@@ -124,33 +124,20 @@ def lock_first_ready(
     """Lock and return the first tasks in the pool that are not locked.
 
     Args:
-        head: the first task of a recent snapshot; earlier tasks are left to the next call. InnoDB keeps index entries
-            of recently assigned tasks for about a second. A plain read skips them, but this statement would lock each,
-            which would take most of its time.
+        head: score and primary key of the first task of a recent snapshot; earlier tasks are left to the next call.
+            InnoDB keeps index entries of recently assigned tasks for about a second. A plain read skips them, but this
+            statement would lock each, which would take most of its time.
     """
-    return _select_ready(connection, texts(connection).first, dispenser, most, head)
-
-
-def first_ready(
-    connection: BaseDatabaseWrapper, dispenser: str, most: int, start: tuple[float, int] | None = None
-) -> list[Row]:
-    """Return the first tasks in the pool from ``start`` on, without locking them."""
-    return _select_ready(connection, texts(connection).waiting, dispenser, most, start)
-
-
-def _select_ready(
-    connection: BaseDatabaseWrapper, sql: str, dispenser: str, most: int, start: tuple[float, int] | None
-) -> list[Row]:
-    """Run ``sql`` for up to ``most`` tasks, from the score and primary key ``start`` on, if given."""
     and_not_before = ""
-    if start:
+    if head:
         # MySQL reads a number with an exponent as a double, not as a decimal.
-        score = f"{start[0]!r}{'' if 'e' in repr(start[0]) else 'e0'}"
+        score = f"{head[0]!r}{'' if 'e' in repr(head[0]) else 'e0'}"
         after = dialect.of(connection).not_before.format(
-            first="score", second="id", first_value=score, second_value=start[1]
+            first="score", second="id", first_value=score, second_value=head[1]
         )
         and_not_before = f" AND {after}"
-    return _rows(connection, sql.format(and_not_before=and_not_before), (dispenser, most))
+    sql = texts(connection).first.format(and_not_before=and_not_before)
+    return _rows(connection, sql, (dispenser, most))
 
 
 def take(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> list[Row]:

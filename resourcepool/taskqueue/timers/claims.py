@@ -16,7 +16,7 @@ from resourcepool.events import sentence_for
 from resourcepool.leases.statements import NOW, change
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue.abstract import UNFINISHED, event_reason
-from resourcepool.taskqueue.policy import Result, Verdict, after_attempt
+from resourcepool.taskqueue.policy import Result, end_of
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.models import Timer, Topic
 
@@ -182,16 +182,16 @@ class _Batch:
             change(connection, Timer, verb, held, spans, *names, where=UNFINISHED, also=dict(columns))
 
     def end(self, timer: ClaimedTimer, result: Result) -> None:
-        decision = after_attempt(timer.topic, result, timer.failures, timer.crashes)
-        is_disconnected = decision.crashes > timer.crashes
-        timer = timer._replace(failures=decision.failures, crashes=decision.crashes)
-        if decision.verdict is Verdict.DONE:
-            self._finish(timer, State.DONE, result.outcome, kept=timer.topic.done_kept)
-        elif decision.verdict is Verdict.GIVEN_UP:
-            self.give_up(timer, result.error or "")
+        end = end_of(timer.topic, result, timer.failures, timer.crashes)
+        failures, crashes = end.counts or (timer.failures, timer.crashes)
+        is_disconnected = crashes > timer.crashes
+        timer = timer._replace(failures=failures, crashes=crashes)
+        if end.state == State.DEAD:
+            self.give_up(timer, end.outcome)
+        elif end.state != State.PENDING:
+            self._finish(timer, end.state, end.outcome)
         else:
-            columns = {"state": State.PENDING.value, "failures": timer.failures, "crashes": timer.crashes}
-            columns["outcome"] = result.outcome if result.error is None else result.error
+            columns = {"state": end.state, "outcome": end.outcome, "failures": failures, "crashes": crashes}
             if not result.has_begun:
                 columns["attempts"] = timer.attempt - 1
             elif is_disconnected:
@@ -199,23 +199,23 @@ class _Batch:
             else:
                 is_clean = not result.is_given_back and not result.is_cut_off
                 columns["previous_end"] = (End.CLEAN if is_clean else End.RELEASED).value
-            self.add(timer, Change("release", decision.delay, tuple(columns.items())))
+            self.add(timer, Change("release", end.delay, tuple(columns.items())))
 
     def give_up(self, timer: ClaimedTimer, outcome: str) -> None:
         what = EventKind.DEAD if timer.next_at is None else EventKind.FAILED
         reason = event_reason(f"{timer.topic.name}/{timer.name}", outcome)
         emit(RowEvent(what, Timer, self._using, timer.pk, timer.fence, timer.holder, reason))
-        self._finish(timer, State.DEAD, outcome)
+        self._finish(timer, State.DEAD.value, outcome)
 
-    def _finish(self, timer: ClaimedTimer, state: Timer.State, outcome: str, *, kept: float = 1.0) -> None:
-        """Finish a timer; a recurring one waits for its next occurrence."""
+    def _finish(self, timer: ClaimedTimer, state: str | None, outcome: str) -> None:
+        """Finish a timer, or delete it (``state`` None); a recurring one waits for its next occurrence."""
         if timer.next_at is not None:
             self.schedule_next(timer, outcome)
-        elif not kept:
+        elif state is None:
             self.add(timer, Change("delete", 0.0, ()))
         else:
             counts = {"failures": timer.failures, "crashes": timer.crashes}
-            columns = {"state": state.value, "outcome": outcome, "finished_at": NOW, **counts}
+            columns = {"state": state, "outcome": outcome, "finished_at": NOW, **counts}
             self.add(timer, Change("release", 0.0, tuple(columns.items())))
 
     def schedule_next(self, timer: ClaimedTimer, outcome: str = "") -> None:

@@ -22,7 +22,7 @@ from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer
 
 logger = logging.getLogger(__name__)
 
-timer_registry = Registry("topic", "topic", MAX_TOPIC)
+timer_registry = Registry("topic", MAX_TOPIC)
 find = timer_registry.find
 
 

@@ -60,6 +60,7 @@ def is_enough(version: str, least: str) -> bool:
 class Topic(AttemptSettings, AbstractPlace):
     """A kind of timers: which nodes may handle them, and how failures are treated. Created on first use."""
 
+    waiting_state, given_up_state = "pending", "dead"
     none_yet = gettext_noop("a topic; none exists yet: the first timer creates it")
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])

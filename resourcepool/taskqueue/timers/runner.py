@@ -12,11 +12,12 @@ from resourcepool import hints, options
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.dialect import DbLater, MicrosUntil, NullInOrder
+from resourcepool.db.open_transaction import refuse_callers_transaction
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
 from resourcepool.db.threads import Wakeup
 from resourcepool.db.timeouts import statement_timeout
-from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.options import Seconds, labels_of
 from resourcepool.taskqueue.policy import GIVEN_BACK, Result
@@ -31,6 +32,7 @@ MIN_PAUSE, MAX_PAUSE = 0.02, 1.0  # seconds between two queries
 TOPICS_AT_ONCE = 200  # SQLite allows 500 queries in a UNION; each topic has two
 ANY_TOPIC = "\0"  # a placeholder, which is not a valid name
 THREADS, MAX_THREADS = 4, 256
+OPEN_TRANSACTION = "timers are handled outside transactions, but one is open on their database"
 LATE_RATE = 100.0  # timers per second
 AHEAD = 0.05  # seconds of work that are claimed at once for each thread
 MAX_AHEAD = 64  # timers
@@ -250,7 +252,7 @@ class TimerRunner(Runner):
             ClaimInTransaction: a transaction is open.
         """
         using = router.db_for_write(Timer)
-        refuse_transaction(using)
+        refuse_callers_transaction(connections[using], OPEN_TRANSACTION)
         hints.listen(self._wakeup.wake)
         node = Node(using, self.labels, self.version)
         worker = self._worker(using, node)
@@ -262,10 +264,3 @@ class TimerRunner(Runner):
 
     def _worker(self, using: str, node: Node) -> Worker[RunningTimer]:
         return TimerWorker(using, node, self.threads, self._late_rate, self._wakeup)
-
-
-def refuse_transaction(using: str) -> None:
-    if connections[using].in_atomic_block:
-        raise ClaimInTransaction(
-            f"timers are handled outside transactions, but a transaction is open on {using!r}"
-        )

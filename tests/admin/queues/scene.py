@@ -35,9 +35,3 @@ def owners(of: QueueGroup) -> list[str]:
     """Return the owner of each of its queues, in order; "": unowned."""
     rows = Queue.objects.filter(queue_group=of).order_by("pk").select_related("cur_server")
     return [row.cur_server.name if row.cur_server else "" for row in rows]
-
-
-def asked(of: QueueGroup) -> list[str]:
-    """Return the requester of each of its queues."""
-    rows = Queue.objects.filter(queue_group=of).order_by("pk").select_related("req_server")
-    return [row.req_server.name if row.req_server else "" for row in rows]

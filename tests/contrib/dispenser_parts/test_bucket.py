@@ -27,7 +27,7 @@ def test_a_bucket_has_what_is_put_into_it_and_others_do_not_get_it() -> None:
 
 def test_what_is_put_into_a_bucket_keeps_its_score_and_its_order() -> None:
     d = dispenser({"z": 3, "c": 7, "a": 7, "b": 5, "first": 1})
-    got = of().add(TaskPool("reviews").assign_scored(5))
+    got = of().add(["c", "a", "b", "first", "z"])
     assert keys(got) == "firstzbca"
     assert [one.score for one in got] == [1.0, 3.0, 5.0, 7.0, 7.0]
     assert of().peek_all() == ["first", "z", "b", "c", "a"]
@@ -86,25 +86,13 @@ def test_a_router_knows_which_worker_has_which_bucket() -> None:
     router = TaskRouter("reviews", prefix="bucket of {}")
     assert router.get("alice") is None
     assert router.add("alice") == router.add("alice") == router.get("alice") == "bucket of alice"
-    assert router.add("bob", "another") == router.get("bob") == "another"
-    assert router.make_task_name("eve") == "bucket of eve"
-    of("another").add(["a"])
+    assert router.add("bob") == router.get("bob") == router.make_task_name("bob")
+    of("bucket of bob").add(["a"])
     of("bucket of alice").add(["b"])
-    run_out("another")
-    assert router.buckets() == ["bucket of alice"]
-    assert router.clear() == 2
-    assert router.buckets() == []
+    run_out("bucket of bob")
+    assert (router.buckets(), router.get("bob")) == (["bucket of alice"], None)
+    assert (router.clear(), router.buckets()) == (2, [])
     assert waiting() == "abc"
-
-
-def test_two_workers_do_not_get_one_bucket() -> None:
-    router = TaskRouter("reviews")
-    assert router.add("alice", "shared") == "shared"
-    with pytest.raises(BadOption, match="task_name='shared'"):
-        router.add("bob", "shared")
-    assert router.get("bob") is None
-    run_out("shared")
-    assert router.add("bob", "shared") == router.get("bob") == "shared"
 
 
 @pytest.mark.parametrize("prefix", ["{", "{0} {1}", "{a}", " {}", "all", "{0.__class__}", None])

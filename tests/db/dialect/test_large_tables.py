@@ -172,7 +172,7 @@ FREQUENT: dict[str, Callable[[], object]] = {
     "late timers": lambda: list(Timer.objects.filter(topic="t").late().in_order()[:10]),
     "a leader's turn": turn_of_a_leader,
     "submit": lambda: submit("s", "note"),
-    "assign": lambda: WorkerBucket("default", "d", "worker", "", 60).fill(20),
+    "assign": lambda: WorkerBucket("default", "d", "worker", 60).fill(20),
     "publish": lambda: Channel("c").publish(2),
     "subscribe": lambda: Channel("c").subscribe("new", from_=NOW).close(),
     "free rows": lambda: free_rows.candidates(connection, Proxy, ANY_ROW, 64),

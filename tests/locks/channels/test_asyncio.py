@@ -14,7 +14,7 @@ from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.position import Position
 from resourcepool.models import Ticket
 from tests.eventually import eventually
-from tests.locks.channels.reading import LONG, durable, filled
+from tests.locks.channels.reading import LONG, filled
 
 
 async def all_of(reader: Any) -> list[Any]:
@@ -22,21 +22,6 @@ async def all_of(reader: Any) -> list[Any]:
     while (message := await reader.aget(timeout=0)) is not None:
         found.append(message.payload)
     return found
-
-
-def test_messages_are_read_and_published() -> None:
-    async def main() -> None:
-        channel = Channel("c")
-        async with await channel.asubscribe(timeout=LONG) as reader:
-            publishing = asyncio.create_task(channel.apublish("a"))
-            async for message in reader:
-                assert message.payload == "a"
-                await message.adone()
-                break
-            assert await publishing == 1
-        assert await reader.aget() is None
-
-    asyncio.run(main())
 
 
 def test_many_that_wait_occupy_no_thread() -> None:
@@ -70,23 +55,6 @@ def test_a_cancelled_call_keeps_what_was_missed_to_be_told() -> None:
 
     filled(3)
     asyncio.run(main())
-
-
-def test_the_second_one_under_a_name_waits() -> None:
-    async def main() -> None:
-        first = await Channel("c").asubscribe("a", from_="start")
-        with pytest.raises(AcquireTimeout):
-            await Channel("c").asubscribe("a", timeout=0.01)
-        second = asyncio.create_task(Channel("c").asubscribe("a", timeout=LONG))
-        assert await all_of(first) == [1, 2]
-        await first.aclose()
-        reader = await second
-        assert await all_of(reader) == []
-        await reader.aclose()
-
-    filled(2)
-    asyncio.run(main())
-    assert durable().cursor == 2
 
 
 def after(calls: int) -> Callable[[], bool]:

@@ -1,6 +1,5 @@
 """Real processes read: killed, stopped, and told by hints."""
 
-import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,33 +13,20 @@ from resourcepool.locks import Channel
 from resourcepool.locks.channels import poller
 from resourcepool.models import Subscription
 from tests.locks.channels.reading import all_of, filled
-
-TTL = 60.0  # seconds
-
-
-def read(name: str | None) -> None:
-    """Read, and say what."""
-    with Channel("c").subscribe(name, from_="start", ttl=TTL) as messages:
-        print("reads", flush=True)
-        for message in messages:
-            print("got", message.payload, flush=True)
+from tests.processes import forked
 
 
 @pytest.mark.parametrize("name", [None, "a"])
 def test_a_fork_neither_reads_nor_ends_the_subscription_of_its_parent(name: str | None) -> None:
     with Channel("c").subscribe(name) as messages:
         before = Subscription.objects.values_list("pk", "fence", "busy_before").get()
-        pid = os.fork()
-        if not pid:  # it must not return to pytest
-            code = 1
-            try:
+
+        def read() -> None:
+            with pytest.raises(LeaseFromAnotherProcess):
                 messages.get(timeout=0)
-            except LeaseFromAnotherProcess:
-                messages.close()
-                code = 0
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+            messages.close()
+
+        assert forked(read)
         assert Subscription.objects.values_list("pk", "fence", "busy_before").get() == before
         filled(1)
         assert all_of(messages) == [1]

@@ -5,11 +5,10 @@ import signal
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.channel import Publication
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from tests.app.rows import audited
 from tests.eventually import at_once
@@ -92,35 +91,6 @@ def test_a_channel_is_full_when_a_durable_subscription_has_too_much_to_read() ->
                 channel.publish(4)
             Channel("other").publish("goes on")
     assert channel_row().last == 3
-
-
-def test_a_lost_commit_is_not_published_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The COMMIT arrives and its reply does not: sent again, the message is found."""
-    publication = Publication("default", Channel("c")._channel_row, ['"x"'], None)
-    assert publication.send() == 1
-    Channel("c").publish("another one's")
-    assert publication.send() == 1
-    assert kept() == [1, 2]
-    insert = Publication._insert
-    lost = [OperationalError(2013, "Lost connection to server during query"), None]
-
-    def lose(self: Publication, *given: Any) -> None:
-        insert(self, *given)
-        if error := lost.pop(0):
-            raise error
-
-    monkeypatch.setattr(Publication, "_insert", lose)
-    if connection.vendor == "mysql":
-        assert Channel("c").publish("rolled back and sent again") == 3
-        assert kept() == [1, 2, 3]
-
-
-def test_a_number_that_a_lost_try_had_may_be_another_ones_by_now() -> None:
-    """The first try was rolled back, and somebody else published under that number: it is sent again."""
-    publication = Publication("default", Channel("c")._channel_row, ['"mine"'], None)
-    publication._number = Channel("c").publish("another one's")
-    assert publication.send() == 2
-    assert kept() == [1, 2]
 
 
 def test_many_that_make_the_channel_at_once_make_one() -> None:

@@ -9,12 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from resourcepool.exceptions import (
-    BadOption,
-    ClaimInTransaction,
-    LeaseLost,
-    MessagesMissed,
-)
+from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, MessagesMissed
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import position
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
@@ -39,8 +34,7 @@ def test_a_message_has_its_number_payload_time_and_publisher() -> None:
     reader = Channel("c").subscribe()
     before = timezone.now()
     Channel("c").publish({"level": 3})
-    message = reader.get(timeout=0)
-    assert message is not None
+    message: Any = reader.get(timeout=0)
     assert (message.number, message.payload) == (1, {"level": 3})
     assert abs(message.published_at - before) < datetime.timedelta(minutes=1)
     assert f"/{threading.current_thread().name}/" in message.publisher
@@ -196,15 +190,6 @@ def test_a_session_that_was_opened_for_reading_is_closed_while_it_waits(
 
     InBackground(wait).result()
     assert None in found
-
-
-def test_what_was_published_and_removed_while_it_did_not_look_is_missed_too() -> None:
-    reader = Channel("c").subscribe()
-    filled(4)
-    channel_row().remove_up_to(4)
-    with pytest.raises(MessagesMissed, match="messages 1 to 4 "):
-        reader.get(timeout=0)
-    assert reader.get(timeout=0) is None
 
 
 def test_one_that_was_made_again_is_told_at_the_next_look_though_its_numbers_are_lower() -> None:

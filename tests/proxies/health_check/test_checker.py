@@ -35,35 +35,29 @@ class TestGood:
         with serving(servers.http_proxy(target, login)) as (port, _):
             assert find(port, username="jürgen", password=CANARY).verdict is Verdict.OK
 
-    def test_socks5h_leaves_the_name_to_the_proxy(self, target: int) -> None:
+    @pytest.mark.parametrize(("scheme", "host"), [("socks5h", "target.test"), ("socks5", "localhost")])
+    def test_socks_looks_the_name_up_here_or_leaves_it_to_the_proxy(
+        self, target: int, scheme: str, host: str
+    ) -> None:
         with serving(servers.socks_proxy(target)) as (port, seen):
-            assert find(port, scheme="socks5h", text=PAGE.decode()).verdict is Verdict.OK
-        assert seen.hosts == ["target.test"]
-
-    def test_socks5_looks_the_name_up_here(self, target: int) -> None:
-        with serving(servers.socks_proxy(target)) as (port, seen):
-            assert find(port, scheme="socks5", url=f"http://localhost:{target}/").verdict is Verdict.OK
-        assert seen.hosts == ["127.0.0.1"]
-
-    def test_socks_with_a_login(self, target: int) -> None:
-        with serving(servers.socks_proxy(target, b"joe", CANARY.encode())) as (port, _):
-            found = find(port, scheme="socks5h", username="joe", password=CANARY)
+            found = find(port, scheme=scheme, url=f"http://{host}:{target}/", text=PAGE.decode())
         assert found.verdict is Verdict.OK
+        assert seen.hosts == [host if scheme == "socks5h" else "127.0.0.1"]
 
-    def test_socks_with_a_login_that_is_not_needed(self, target: int) -> None:
-        with serving(servers.socks_proxy(target)) as (port, _):
-            found = find(port, scheme="socks5h", username="joe", password=CANARY)
-        assert found.verdict is Verdict.OK
+    @pytest.mark.parametrize(
+        ("name", "password", "is_needed"),
+        [("joe", CANARY, True), ("joe", CANARY, False), ("jürgen" * 20, "pass" * 50, True)],
+        ids=["needed", "not needed", "long"],
+    )
+    def test_socks_with_a_login(self, target: int, name: str, password: str, is_needed: bool) -> None:
+        login = (name.encode(), password.encode()) if is_needed else ()
+        with serving(servers.socks_proxy(target, *login)) as (port, _):
+            found = find(port, scheme="socks5h", username=name, password=password)
+        assert (found.verdict, found.why) == (Verdict.OK, "")
 
     def test_socks_with_an_answer_in_pieces(self, target: int) -> None:
         with serving(servers.socks_proxy(target, in_pieces=True)) as (port, _):
             assert find(port, scheme="socks5h").verdict is Verdict.OK
-
-    def test_socks_with_a_long_login(self, target: int) -> None:
-        name, password = "jürgen" * 20, "pass" * 50
-        with serving(servers.socks_proxy(target, name.encode(), password.encode())) as (port, _):
-            found = find(port, scheme="socks5h", username=name, password=password)
-        assert (found.verdict, found.why) == (Verdict.OK, "")
 
     def test_an_address_in_another_script_and_one_in_brackets(self, target: int) -> None:
         with serving(servers.http_proxy(target)) as (port, seen):
@@ -98,23 +92,18 @@ class TestBad:
         found = find(servers.closed_port(), scheme=scheme)
         assert (found.verdict, found.why) == (Verdict.BAD, "refused the connection")
 
-    @pytest.mark.parametrize("behave", [servers.silent, servers.trickling])
-    @pytest.mark.parametrize("url", ["http://target.test/", "https://target.test/"])
-    def test_takes_too_long(self, behave: Behaviour, url: str) -> None:
-        verdict, why = finding_of(behave, url=url, timeout=SOON)
-        assert (verdict, why) in [(Verdict.BAD, request.TIMED_OUT), (Verdict.BAD, request.CONNECT_TIMED_OUT)]
-
-    def test_takes_too_long_to_send_the_page(self) -> None:
-        found = finding_of(servers.trickling_page, text=PAGE.decode(), timeout=SOON)
-        assert found == (Verdict.BAD, request.TIMED_OUT)
-
-    @pytest.mark.parametrize("scheme", ["https", "socks5h"])
-    def test_takes_too_long_to_say_hello(self, scheme: str) -> None:
-        verdict, why = finding_of(servers.silent, scheme=scheme, timeout=SOON)
-        assert (verdict, why) in [
-            (Verdict.BAD, request.TIMED_OUT),
-            (Verdict.BAD, request.CONNECT_TIMED_OUT),
-        ]
+    @pytest.mark.parametrize(
+        ("behave", "more"),
+        [
+            *((servers.silent, {"url": url}) for url in ("http://target.test/", "https://target.test/")),
+            *((servers.trickling, {"url": url}) for url in ("http://target.test/", "https://target.test/")),
+            *((servers.silent, {"scheme": scheme}) for scheme in ("https", "socks5h")),
+            (servers.trickling_page, {"text": PAGE.decode()}),
+        ],
+    )
+    def test_takes_too_long(self, behave: Behaviour, more: dict[str, str]) -> None:
+        found = finding_of(behave, timeout=SOON, **more)
+        assert found in [(Verdict.BAD, request.TIMED_OUT), (Verdict.BAD, request.CONNECT_TIMED_OUT)]
 
     @pytest.mark.parametrize(
         ("answer", "why"),

@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from resourcepool.queues.planning.assignment import Member
+from resourcepool.queues.planning.assignment import Member, QueueSnapshot
 from resourcepool.queues.planning.changes import (
     MAX_COMMIT_DELAY,
     Change,
-    QueueSnapshot,
-    ServerSnapshot,
     hand_over,
     plan,
 )
@@ -20,9 +18,8 @@ NAMES = {A: "A", B: "B", C: "C"}
 TTL, DRAIN = 6.0, 60.0
 
 
-def worker(pk: int, **more: Any) -> ServerSnapshot:
-    of = {key: more.pop(key) for key in ("labels", "limit", "weight") if key in more}
-    return ServerSnapshot(Member(pk, NAMES[pk], **of), ttl=TTL, **more)
+def worker(pk: int, **more: Any) -> Member:
+    return Member(pk, NAMES[pk], ttl=TTL, **more)
 
 
 def queue(pk: int = 1, cur: int | None = None, req: int | None = None, **more: Any) -> QueueSnapshot:
@@ -30,7 +27,7 @@ def queue(pk: int = 1, cur: int | None = None, req: int | None = None, **more: A
 
 
 def planned(
-    queues: list[QueueSnapshot], workers: list[ServerSnapshot], **more: Any
+    queues: list[QueueSnapshot], workers: list[Member], **more: Any
 ) -> list[tuple[str, int, int | None]]:
     changes = plan(queues, workers, STRATEGIES[more.pop("strategy", "sticky")], DRAIN, **more)
     return [(str(change.what), change.queue.pk, change.to) for change in changes]
@@ -84,7 +81,7 @@ asked, late = {"requested_ago": 1.0}, {"requested_ago": DRAIN}
     ],
 )
 def test_what_becomes_of_one_queue(
-    why: str, one: QueueSnapshot, workers: list[ServerSnapshot], expected: tuple[str, int | None] | None
+    why: str, one: QueueSnapshot, workers: list[Member], expected: tuple[str, int | None] | None
 ) -> None:
     assert planned([one], workers) == ([(expected[0], 1, expected[1])] if expected else []), why
 
@@ -113,7 +110,7 @@ def test_what_is_asked_for_by_one_that_drains_stays() -> None:
 def test_nobody_takes_over_before_the_owner_would_have_stopped_by_itself(
     ago: float, ttl: float, expected: list[tuple[str, int, int | None]]
 ) -> None:
-    owner = ServerSnapshot(Member(A, "A"), is_draining=True, ttl=ttl)
+    owner = Member(A, "A", is_draining=True, ttl=ttl)
     assert planned([queue(cur=A, req=B, requested_ago=ago)], [owner, worker(B)]) == expected
 
 
@@ -149,7 +146,7 @@ def test_where_everything_is_in_place_nothing_changes(strategy: str) -> None:
     ],
 )
 def test_what_becomes_of_a_queue_whose_owner_has_done_its_work(
-    one: QueueSnapshot, workers: list[ServerSnapshot], is_in_doubt: bool, expected: list[tuple[str, int | None]]
+    one: QueueSnapshot, workers: list[Member], is_in_doubt: bool, expected: list[tuple[str, int | None]]
 ) -> None:
     found = hand_over([one], workers, [one.pk] if is_in_doubt else [])
     assert [(str(change.what), change.to) for change in found] == expected
@@ -227,12 +224,12 @@ REASONS = [
 
 @pytest.mark.parametrize(("one", "workers", "leaving", "reason"), REASONS, ids=[each[-1] for each in REASONS])
 def test_every_change_says_why(
-    one: QueueSnapshot, workers: list[ServerSnapshot], leaving: tuple[int, ...], reason: str
+    one: QueueSnapshot, workers: list[Member], leaving: tuple[int, ...], reason: str
 ) -> None:
     assert [change.reason for change in changes_of(one, workers, leaving)] == [reason]
 
 
-def changes_of(one: QueueSnapshot, workers: list[ServerSnapshot], leaving: tuple[int, ...]) -> list[Change]:
+def changes_of(one: QueueSnapshot, workers: list[Member], leaving: tuple[int, ...]) -> list[Change]:
     return plan([one], workers, STRATEGIES["sticky"], DRAIN, leaving=leaving)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from resourcepool.queues.planning.assignment import Member, QueueInput, Targets
+from resourcepool.queues.planning.assignment import Member, QueueSnapshot, Targets
 from resourcepool.queues.planning.strategies import round_robin
-from tests.queues.plans import after, nowhere, servers
+from tests.queues.plans import after, nowhere, queue_at, servers
 
 A, B, C, D = 1, 2, 3, 4
 
@@ -23,7 +23,7 @@ def given_to(members: list[Member], queues: int = 5) -> list[int | None]:
     ],
 )
 def test_the_documents_tables_hold_whoever_has_the_queues(members: int, table: list[int]) -> None:
-    everything_at_a = [QueueInput(pk, A, A) for pk in range(1, 6)]
+    everything_at_a = [queue_at(pk, A, A) for pk in range(1, 6)]
     assert list(round_robin(everything_at_a, servers(members)).values()) == table
     assert given_to(servers(members)) == table
 
@@ -49,17 +49,17 @@ def test_a_great_weight_costs_no_more_than_a_small_one() -> None:
 def test_who_may_not_have_a_queue_is_passed_over_and_the_turn_goes_on_after_who_got_it() -> None:
     members = [Member(A), Member(B), Member(C, labels={"zone": "eu"})]
     places = [
-        QueueInput(1, labels={"zone": "eu"}),
-        QueueInput(2),
-        QueueInput(3),
-        QueueInput(4, labels={"zone": "eu"}),
-        QueueInput(5),
+        queue_at(1, labels={"zone": "eu"}),
+        queue_at(2),
+        queue_at(3),
+        queue_at(4, labels={"zone": "eu"}),
+        queue_at(5),
     ]
     assert list(round_robin(places, members).values()) == [C, A, B, C, A]
 
 
 def test_a_queue_for_nobody_leaves_the_turn_where_it_was() -> None:
-    places = [QueueInput(1), QueueInput(2, labels={"zone": "eu"}), QueueInput(3)]
+    places = [queue_at(1), queue_at(2, labels={"zone": "eu"}), queue_at(3)]
     assert list(round_robin(places, servers(2)).values()) == [A, None, B]
 
 
@@ -83,5 +83,5 @@ def without(members: list[Member], gone: Member) -> list[Member]:
     return [member for member in members if member is not gone]
 
 
-def changed(places: list[QueueInput], targets: Targets) -> int:
+def changed(places: list[QueueSnapshot], targets: Targets) -> int:
     return sum(targets[place.pk] != place.server for place in places)

@@ -7,12 +7,12 @@ from math import ceil, floor
 import pytest
 from hypothesis import given, settings
 
-from resourcepool.queues.planning.assignment import Member, QueueInput, candidates, fair_shares, kinds_of
+from resourcepool.queues.planning.assignment import Member, QueueSnapshot, candidates, fair_shares, kinds_of
 from resourcepool.queues.planning.strategies import sticky
-from tests.queues.plans import after, counts, moves, nowhere, plain_worlds, servers, worlds
+from tests.queues.plans import after, counts, moves, nowhere, plain_worlds, queue_at, servers, worlds
 
 
-def settled(count: int, members: list[Member]) -> list[QueueInput]:
+def settled(count: int, members: list[Member]) -> list[QueueSnapshot]:
     return after(nowhere(count), sticky(nowhere(count), members))
 
 
@@ -120,7 +120,7 @@ def test_no_single_move_would_lessen_the_imbalance(world) -> None:
             assert all(excess[giver] - excess[taker.pk] <= 1 for taker in candidates(place, members))
 
 
-def shares_of(places: list[QueueInput], members: list[Member]):
+def shares_of(places: list[QueueSnapshot], members: list[Member]):
     kinds = [kind for kind in kinds_of(places, members) if kind]
     return fair_shares({kind: kinds.count(kind) for kind in kinds}, members)
 
@@ -143,7 +143,7 @@ def within_limits(targets, members: list[Member]) -> bool:
 def test_a_pin_moves_one_queue_there_and_one_back() -> None:
     members = servers(4)
     places = settled(8, members)
-    pinned = [QueueInput(p.pk, p.server, p.owner, pin="server-4") if p.pk == 1 else p for p in places]
+    pinned = [queue_at(p.pk, p.server, p.cur, pin="server-4") if p.pk == 1 else p for p in places]
     targets = sticky(pinned, members)
     assert targets[1] == 4
     assert moves(pinned, targets, members) == 2
@@ -151,13 +151,13 @@ def test_a_pin_moves_one_queue_there_and_one_back() -> None:
 
 def test_more_pins_than_its_share_leave_the_rest_to_the_others_by_weight() -> None:
     members = [Member(1, "a"), Member(2, "b", weight=2), Member(3, "c"), Member(4, "d")]
-    places = [QueueInput(pk, pin="a" if pk <= 40 else "") for pk in range(1, 65)]
+    places = [queue_at(pk, pin="a" if pk <= 40 else "") for pk in range(1, 65)]
     assert counts(sticky(places, members), members) == [40, 12, 6, 6]
 
 
 def test_who_has_too_few_gets_one_though_nobody_has_too_many() -> None:
     homes = [1, 1, 2, 2, 3]
-    places = [QueueInput(pk, home, home) for pk, home in enumerate(homes, 1)]
+    places = [queue_at(pk, home, home) for pk, home in enumerate(homes, 1)]
     targets = sticky(places, servers(4))
     assert sorted(counts(targets, servers(4))) == [1, 1, 1, 2]
     assert moves(places, targets, servers(4)) == 1
@@ -166,8 +166,8 @@ def test_who_has_too_few_gets_one_though_nobody_has_too_many() -> None:
 def test_who_has_too_few_gets_it_from_who_can_give_whoever_else_has_more() -> None:
     """The only server of zone b with a queue is furthest above its share, but cannot help zone a."""
     members = [Member(pk, labels={"zone": "a" if pk <= 4 else "b"}) for pk in range(1, 11)]
-    places = [QueueInput(pk, home, home, {"zone": "a"}) for pk, home in enumerate([1, 1, 2, 2, 3], 1)]
-    places.append(QueueInput(6, 10, 10, {"zone": "b"}))
+    places = [queue_at(pk, home, home, {"zone": "a"}) for pk, home in enumerate([1, 1, 2, 2, 3], 1)]
+    places.append(queue_at(6, 10, 10, {"zone": "b"}))
     targets = sticky(places, members)
     assert sorted(counts(targets, members)[:4]) == [1, 1, 1, 2]
     assert targets[6] == 10
@@ -175,7 +175,7 @@ def test_who_has_too_few_gets_it_from_who_can_give_whoever_else_has_more() -> No
 
 def test_a_label_taken_away_moves_only_the_queues_that_need_it() -> None:
     members = [Member(pk, labels={"zone": "eu"}) for pk in (1, 2, 3)]
-    places = [QueueInput(pk, labels={"zone": "eu"} if pk <= 3 else {}) for pk in range(1, 10)]
+    places = [queue_at(pk, labels={"zone": "eu"} if pk <= 3 else {}) for pk in range(1, 10)]
     places = after(places, sticky(places, members))
     less = [Member(1), *members[1:]]
     targets = sticky(places, less)
@@ -190,7 +190,7 @@ def test_room_is_made_by_a_chain_for_a_queue_whose_members_are_full() -> None:
         Member(2, labels={"a": "", "b": ""}, limit=1),
         Member(3, labels={"b": ""}),
     ]
-    places = [QueueInput(1, 1, 1, {"a": ""}), QueueInput(2, 2, 2, {"b": ""}), QueueInput(3, labels={"a": ""})]
+    places = [queue_at(1, 1, 1, {"a": ""}), queue_at(2, 2, 2, {"b": ""}), queue_at(3, labels={"a": ""})]
     targets = sticky(places, members)
     assert targets[2] == 3
     assert sorted([targets[1], targets[3]]) == [1, 2]
@@ -198,8 +198,8 @@ def test_room_is_made_by_a_chain_for_a_queue_whose_members_are_full() -> None:
 
 def test_a_chain_lightens_a_member_whose_queues_the_least_laden_may_not_have() -> None:
     members = [Member(1, labels={"a": ""}), Member(2, labels={"a": "", "b": ""}), Member(3, labels={"b": ""})]
-    places = [QueueInput(pk, 1, 1, {"a": ""}) for pk in range(4)] + [
-        QueueInput(pk, 2, 2, {"b": ""}) for pk in range(4, 6)
+    places = [queue_at(pk, 1, 1, {"a": ""}) for pk in range(4)] + [
+        queue_at(pk, 2, 2, {"b": ""}) for pk in range(4, 6)
     ]
     targets = sticky(places, members)
     assert counts(targets, members) == [2, 2, 2]
@@ -208,28 +208,28 @@ def test_a_chain_lightens_a_member_whose_queues_the_least_laden_may_not_have() -
 
 def test_a_server_that_joins_with_a_label_gets_its_queues_by_a_chain() -> None:
     members = [Member(1, labels={"a": ""}), Member(2, labels={"a": "", "b": ""})]
-    places = [QueueInput(pk, 1, 1, {"a": ""}) for pk in range(3)] + [
-        QueueInput(pk, 2, 2, {"b": ""}) for pk in range(3, 6)
+    places = [queue_at(pk, 1, 1, {"a": ""}) for pk in range(3)] + [
+        queue_at(pk, 2, 2, {"b": ""}) for pk in range(3, 6)
     ]
     joined = [*members, Member(3, labels={"b": ""})]
     assert counts(sticky(places, joined), joined) == [2, 2, 2]
 
 
 def test_of_the_queues_that_could_move_a_request_is_taken_back_first() -> None:
-    places = [QueueInput(1, 1, 1), QueueInput(2, 1, owner=2), QueueInput(3, 1, owner=3), QueueInput(4, 1, 1)]
+    places = [queue_at(1, 1, 1), queue_at(2, 1, owner=2), queue_at(3, 1, owner=3), queue_at(4, 1, 1)]
     assert sticky(places, [Member(1), Member(2)]) == {1: 1, 2: 2, 3: 2, 4: 1}
 
 
 def test_then_one_that_has_not_moved_yet_then_the_last() -> None:
-    assert sticky([QueueInput(1, 1, owner=9), QueueInput(2, 1, 1)], servers(2)) == {1: 2, 2: 1}
-    assert sticky([QueueInput(1, 1, 1), QueueInput(2, 1, 1)], servers(2)) == {1: 1, 2: 2}
+    assert sticky([queue_at(1, 1, owner=9), queue_at(2, 1, 1)], servers(2)) == {1: 2, 2: 1}
+    assert sticky([queue_at(1, 1, 1), queue_at(2, 1, 1)], servers(2)) == {1: 1, 2: 2}
 
 
 def test_a_queue_asked_for_by_a_server_that_died_stays_with_its_owner() -> None:
-    places = [QueueInput(1, server=9, owner=2), QueueInput(2, server=9, owner=1)]
+    places = [queue_at(1, server=9, owner=2), queue_at(2, server=9, owner=1)]
     assert sticky(places, servers(2)) == {1: 2, 2: 1}
 
 
 def test_of_those_without_room_the_first_keep_their_server() -> None:
-    places = [QueueInput(pk, 1, 1) for pk in (1, 2, 3)]
+    places = [queue_at(pk, 1, 1) for pk in (1, 2, 3)]
     assert sticky(places, [Member(1, limit=2)]) == {1: 1, 2: 1, 3: None}

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
-from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy, candidates
+from resourcepool.queues.planning.assignment import Member, Strategy, candidates
 from resourcepool.queues.planning.strategies import STRATEGIES
-from tests.queues.plans import after, nowhere, servers, worlds
+from tests.queues.plans import after, nowhere, queue_at, servers, worlds
 
 pytestmark = pytest.mark.parametrize("plan", STRATEGIES.values(), ids=STRATEGIES)
 
@@ -47,9 +47,7 @@ def test_planning_again_changes_nothing(plan: Strategy, world) -> None:
 @given(world=worlds())
 def test_the_order_of_labels_changes_nothing(plan: Strategy, world) -> None:
     places, members = world
-    turned_places = [
-        QueueInput(p.pk, p.server, p.owner, dict([*p.labels.items()][::-1]), p.pin) for p in places
-    ]
+    turned_places = [queue_at(p.pk, p.server, p.cur, dict([*p.labels.items()][::-1]), p.pin) for p in places]
     turned_members = [Member(m.pk, m.name, m.weight, dict([*m.labels.items()][::-1]), m.limit) for m in members]
     assert plan(turned_places, turned_members) == plan(places, members)
 
@@ -60,7 +58,7 @@ def test_without_queues_there_is_nothing_to_plan(plan: Strategy) -> None:
 
 
 def test_without_servers_nobody_has_anything(plan: Strategy) -> None:
-    assert plan([QueueInput(1, server=7, owner=7), QueueInput(2)], []) == {1: None, 2: None}
+    assert plan([queue_at(1, server=7, owner=7), queue_at(2)], []) == {1: None, 2: None}
 
 
 def test_more_servers_than_queues_leaves_some_without(plan: Strategy) -> None:
@@ -68,7 +66,7 @@ def test_more_servers_than_queues_leaves_some_without(plan: Strategy) -> None:
 
 
 def test_a_pin_holds_while_a_server_of_that_name_is_there(plan: Strategy) -> None:
-    places = [QueueInput(1, pin="server-2"), QueueInput(2, pin="server-2"), QueueInput(3, pin="server-9")]
+    places = [queue_at(1, pin="server-2"), queue_at(2, pin="server-2"), queue_at(3, pin="server-9")]
     targets = plan(places, servers(2))
     assert targets[1] == targets[2] == 2
     assert targets[3] is not None

@@ -33,8 +33,8 @@ CASES = (
     own(
         "a server is presumed dead after its ttl",
         "queues/queries.py",
-        "server.micros_left > 0",
-        "server.micros_left > 2_500_000",
+        "row.micros_left > 0",
+        "row.micros_left > 2_500_000",
         *(CUT_OFF, OVERLAP, NEEDLESS),
     ),
     # The lease of the server and the last check are both affected, as each of them alone would be enough.

@@ -9,8 +9,8 @@ from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration, reassignment
-from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
+from resourcepool.queues.planning.assignment import Member, QueueSnapshot
+from resourcepool.queues.planning.changes import Change
 from resourcepool.status.queues.forecast import QueueCounts, forecast, shares
 from resourcepool.status.queues.queue_groups import queue_group, queue_groups
 from resourcepool.status.queues.queues import moves, queues_of
@@ -202,6 +202,6 @@ class TestForecast:
     def test_where_a_queue_ends_up(self, queue: Any, what: Any, to: Any, after: tuple[int, int, int]) -> None:
         standing = QueueSnapshot(7, "7", **queue)
         changes = [Change(standing, what, to, "")] if what else []
-        found = shares([standing], changes, [ServerSnapshot(Member(1, "A")), ServerSnapshot(Member(2, "B"))])
+        found = shares([standing], changes, [Member(1, "A"), Member(2, "B")])
         expected = [QueueCounts("A #1", 1, after[0]), QueueCounts("B #2", 0, after[1])]
         assert found == expected + ([QueueCounts("", 0, after[2])] if after[2] else [])

@@ -32,11 +32,10 @@ def begun() -> TaskDispenser:
 
 CALLS: dict[str, tuple[Callable[[TaskDispenser], Any], Any, str]] = {
     "TaskPool.assign": (lambda _: TaskPool("reviews").assign(2), ["a", "b"], "cd"),
-    "TaskPool.assign_scored": (lambda _: TaskPool("reviews").assign_scored(2), {"a": 2.0, "b": 3.0}, "cd"),
     "TaskBucket.pop": (lambda _: bucket().pop(), "u", "abcd"),
     "TaskBucket.add": (lambda _: keys(bucket().add(["a", "u", "x"])), "uxa", "bcd"),
     "TaskBucket.clear": (lambda _: bucket().clear(), 2, "uvabcd"),
-    "TaskRouter.clear": (lambda _: TaskRouter("reviews").clear(), 2, "uvabcd"),
+    "TaskRouter.clear": (lambda _: TaskRouter("reviews").clear(), 1, "uvabcd"),
     "add": (lambda d: d.add("x", 9), True, "abcdx"),
     "add_many": (lambda d: d.add_many({"x": 9, "a": 1, "y": 9}), 2, "abcdxy"),
     "clear": (lambda d: d.clear(), 4, ""),

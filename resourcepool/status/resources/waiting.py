@@ -1,21 +1,23 @@
 """All who wait, for a resource or a lock: since when, their place in line, and why they are not served."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from django.db.models import Avg, Q
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.history.models import Sample
 from resourcepool.resources.registry import resource_models
+from resourcepool.resources.state import State
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using
 from resourcepool.status.locks.lock_status import LockStatus, status_of
 from resourcepool.status.locks.summary import state_sentence
-from resourcepool.status.resources.waiters import WaiterStatus, matching, waiter_status
+from resourcepool.status.resources.waiters import matching, wants, why_not_served
 from resourcepool.status.snapshots import Since, fetch_all
+from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 from resourcepool.waiting.models import Ticket, pool_name
 
@@ -50,6 +52,15 @@ class Waiting:
     expected: float | None
     why: str
 
+    ALSO: ClassVar = ("said",)
+
+    @property
+    def said(self) -> str:
+        """All of this in two or three sentences, for people."""
+        what = f"{self.what} ({self.wants})" if self.wants else self.what
+        values = {"what": what, "time": duration(self.waited), "place": self.place, "why": self.why}
+        return _("Waiting for %(what)s for %(time)s, number %(place)d in line. %(why)s") % values
+
 
 class WaitingPage(NamedTuple):
     """The waiters of one page; ``total``: how many there are; ``has_more``: whether there is another page."""
@@ -81,16 +92,27 @@ class Lines:
     def page(self, number: int = 1) -> WaitingPage:
         """Return a page of the waiters, the longest wait first; raises DatabaseUnavailable."""
         end = max(1, min(number, MAX_PAGE)) * PER_PAGE
+        oldest, total = self._oldest(end + 1), sum(some.count() for some in self._tickets())
+        return WaitingPage([*self.waiting(oldest[end - PER_PAGE : end])], total, len(oldest) > end)
+
+    def longest(self) -> Waiting | None:
+        """Return the waiter with the longest wait; None: there is none."""
+        return next(iter(self.waiting(self._oldest(1)[:1])), None)
+
+    def of_holders(self, holders: Collection[str], limit: int) -> list[Waiting]:
+        """Return up to ``limit`` waiters with exactly these holders, by pool in the order of service."""
+        waits = [some.filter(holder__in=holders).order_by("pool", "priority", "pk") for some in self._tickets()]
+        return [*self.waiting([row for some in waits for row in fetch_all(some[:limit])][:limit])]
+
+    def _tickets(self) -> list[Any]:
+        """Return the tickets of these lines, one queryset per database."""
         databases = {model.pool.using for model in self.models} | ({using()} if self.kinds else set())
         tickets = [Ticket.objects.using(alias).waiting().filter(self._chosen(alias)) for alias in databases]
-        oldest = [
-            row
-            for some in tickets
-            for row in fetch_all(some.annotate(waited=Since("asked_at")).order_by("asked_at", "pk")[: end + 1])
-        ]
-        oldest.sort(key=lambda row: -row.waited)
-        rows = oldest[end - PER_PAGE : end]
-        return WaitingPage([*self.waiting(rows)], sum(some.count() for some in tickets), len(oldest) > end)
+        return [some.annotate(waited=Since("asked_at")) for some in tickets]
+
+    def _oldest(self, count: int) -> list[Any]:
+        oldest = [row for some in self._tickets() for row in fetch_all(some.order_by("asked_at", "pk")[:count])]
+        return sorted(oldest, key=lambda row: -row.waited)
 
     def is_of_lock(self, pool: str) -> bool:
         """Return whether tickets of this ``pool`` wait for a lock."""
@@ -113,28 +135,27 @@ class Lines:
         for row in rows:
             place = places.get((row._state.db, row.pk), 0)
             if model := self.pools.get(row.pool):
-                status = waiter_status(row, max(0, place - 1), counts(model, row.selector))
-                yield _for_resource(row, model, status, place, rates.get(row.pool, 0.0))
+                yield _for_resource(row, model, place, counts(model, row.selector), rates.get(row.pool, 0.0))
             else:
                 yield _for_lock(row, locks[row.pool], place)
 
 
-def _for_resource(row: Any, model: Any, status: WaiterStatus, place: int, rate: float) -> Waiting:
-    can_come = place and rate and sum(status.matching.values())
+def _for_resource(row: Any, model: Any, place: int, counts: Mapping[str, Any], rate: float) -> Waiting:
+    can_come = place and rate and any(counts.get(f"n_{state.value}") for state in State)
     return Waiting(
         *(row.pk, model, "", str(model._meta.verbose_name_plural), row.holder),
-        wants=", ".join(filter(None, (status.wants_text, _at_once(row)))),
+        wants=wants(row),
         waited=row.waited,
         place=place,
         expected=place / rate if can_come else None,
-        why=status.explanation,
+        why=why_not_served(row.count, max(0, place - 1), counts),
     )
 
 
 def _for_lock(row: Any, lock: LockStatus, place: int) -> Waiting:
     return Waiting(
         *(row.pk, lock.kind.model, lock.kind.page_key(lock.name), lock.called, row.holder),
-        wants=_at_once(row),
+        wants=_("%d at once") % row.count if row.count > 1 else "",
         waited=row.waited,
         place=place,
         expected=None,
@@ -142,18 +163,16 @@ def _for_lock(row: Any, lock: LockStatus, place: int) -> Waiting:
     )
 
 
-def _at_once(row: Any) -> str:
-    return _("%d at once") % row.count if row.count > 1 else ""
-
-
 def explain(ticket: Ticket) -> str:
     """Return the place of a ticket in its line, and why it is not served; "" if it does not wait."""
     lines = Lines(resource_models(), tuple(LockKind))
-    rows = (
-        Ticket.objects.using(ticket._state.db).waiting().filter(pk=ticket.pk).annotate(waited=Since("asked_at"))
-    )
-    known = [row for row in fetch_all(rows) if row.pool in lines.pools or lines.is_of_lock(row.pool)]
-    return " ".join(_("Number %(place)d in line. %(why)s") % asdict(one) for one in lines.waiting(known))
+    rows = Ticket.objects.using(ticket._state.db).waiting().filter(pk=ticket.pk)
+    known = [
+        row
+        for row in fetch_all(rows.annotate(waited=Since("asked_at")))
+        if row.pool in lines.pools or lines.is_of_lock(row.pool)
+    ]
+    return " ".join(one.said for one in lines.waiting(known))
 
 
 def _places(rows: Sequence[Any]) -> dict[tuple[str, int], int]:
