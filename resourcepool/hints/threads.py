@@ -15,9 +15,7 @@ from resourcepool.hints import choice
 from resourcepool.hints.choice import TIMEOUT, Choice, Transport
 
 MAX_WAITING_HINTS = 10_000  # addresses; hints to further ones are dropped
-# Seconds between two reads of ``max_per_second``: the minimum, because at first many processes begin to listen, then
-# doubled up to the maximum.
-LIMIT_INTERVAL = (0.5, 30.0)
+LIMIT_INTERVAL = 5.0  # seconds between two reads of ``max_per_second``: processes begin and cease to listen
 IDLE = 60.0  # seconds without a hint, after which the sender's session is closed
 POLL = 1.0  # seconds between two checks of the listener's stop flag
 ECHO_AFTER = 15.0  # seconds without a hint, after which the listener requests an echo
@@ -76,7 +74,7 @@ class Sender(_Client):
         self._requests: queue.SimpleQueue[threading.Event | None] = queue.SimpleQueue()
         self._thread = Daemon("hint-sender", self._loop)
         self._paused_until = 0.0
-        self._max_per_second, self._read_limit_at, self._limit_interval = math.inf, 0.0, LIMIT_INTERVAL[0]
+        self._max_per_second, self._read_limit_at = math.inf, 0.0
 
     def send(self, address: str, per_second: float = 0.0) -> None:
         """Queue a hint to ``address``, unless too many wait already or the rate exceeds the service's limit.
@@ -138,7 +136,7 @@ class Sender(_Client):
     def _deliver(self, chosen: Choice, hints: dict[str, float]) -> None:
         if chosen != self._choice:
             self._close()
-            self._read_limit_at, self._limit_interval = 0.0, LIMIT_INTERVAL[0]
+            self._read_limit_at = 0.0
         transport = self._opened(chosen)
         was_open, self._is_open = self._is_open, True
         try:
@@ -152,11 +150,9 @@ class Sender(_Client):
     def _send_below_limit(self, transport: Transport, hints: dict[str, float]) -> None:
         if (now := monotonic()) >= self._read_limit_at:
             self._max_per_second = transport.max_per_second()
-            self._read_limit_at = now + self._limit_interval
-            self._limit_interval = min(2 * self._limit_interval, LIMIT_INTERVAL[1])
-        if addresses := [
-            address for address, per_second in hints.items() if per_second <= self._max_per_second
-        ]:
+            self._read_limit_at = now + LIMIT_INTERVAL
+        addresses = [address for address, rate in hints.items() if rate <= self._max_per_second]
+        if addresses:
             transport.send(addresses)
 
     def _close(self) -> None:

@@ -16,12 +16,7 @@ from resourcepool.locks import notifications
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.lockable import Hold, wait_seconds
 from resourcepool.locks.models import ConditionWaiter
-from resourcepool.locks.notifications import (
-    ALL_WAITERS,
-    NotificationLeases,
-    NotificationSource,
-    consume,
-)
+from resourcepool.locks.notifications import ALL_WAITERS, NotificationLeases, NotificationSource, consume
 from resourcepool.options import Seconds
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.source import release_quietly

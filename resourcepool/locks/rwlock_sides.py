@@ -53,9 +53,8 @@ class RWPermits(Permits):
         is held.
         """
         until = monotonic() + wait
-        if (
-            hold.leases
-        ):  # a reader's request for more than there are would wait forever: its own permit is not free
+        # A reader's request for more than there are would wait forever: its own permit is not free.
+        if hold.leases:
             await mode.call(lambda: self._count_rows(self._connection))
         while True:
             count = counted.get(self.key, self.permits) - len(hold.leases)

@@ -45,25 +45,24 @@ def rows() -> list[Proxy]:
     return [new(Proxy), new(Proxy)]
 
 
-@pytest.mark.parametrize(("how", "code"), [("returns", 0), ("sys.exit", 3), ("uncaught", 1)])
-def test_leases_are_released_at_exit(spawn: Spawner, rows: list[Proxy], how: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("how", "sign", "code"),
+    [
+        *[("returns", 0, 0), ("sys.exit", 0, 3), ("uncaught", 0, 1)],
+        *[("release_on_sigterm", signal.SIGTERM, 143), ("release_on_sigterm", signal.SIGINT, -2)],
+    ],
+)
+def test_leases_are_released_at_exit_by_sigterm_only_if_configured(
+    spawn: Spawner, rows: list[Proxy], how: str, sign: int, code: int
+) -> None:
     child = spawn(end, how, LONG)
+    if sign:
+        child.line("held")
+        child.send(sign)
     assert child.wait() == code, child.output
     for row in rows:
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
         assert busy_for(row) <= 0
-
-
-@pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, -2)])
-def test_sigterm_releases_if_configured_and_ctrl_c_always(
-    spawn: Spawner, rows: list[Proxy], sign: int, code: int
-) -> None:
-    child = spawn(end, "release_on_sigterm", LONG)
-    child.line("held")
-    child.send(sign)
-    assert child.wait() == code, child.output
-    for row in rows:
-        assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
 
 
 def end_while_giving_back() -> None:

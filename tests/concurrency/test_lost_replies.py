@@ -3,14 +3,15 @@
 Every verb then checks the row, instead of assuming success or failure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import LeaseLost
-from resourcepool.leases.keeper import keeper, renew_together
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.renewal import renew_together
 from resourcepool.models import Proxy
 from tests.app.models import Bare, Team
 from tests.app.rows import columns, hold, lasts, new, several, steal
@@ -68,26 +69,7 @@ class TestAcquire:
         assert [lease.fence for lease in leases] == [1, 1, 1]
 
 
-class TestRelease:
-    def test_is_not_reported_as_a_loss(self, wire: Wire) -> None:
-        row = new(Proxy)
-        lease: Any = Proxy.pool.acquire(wait=False)
-        wire.cut_after("UPDATE")
-        lease.release()
-        assert not lease.lost.is_set()
-        assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
-
-
 class TestRenew:
-    def test_is_retried_and_is_not_a_loss(self, wire: Wire) -> None:
-        row = new(Proxy)
-        lease: Any = Proxy.pool.acquire(wait=False, ttl=30)
-        wire.cut_after("UPDATE")
-        lease.renew()
-        lease.ensure_held()
-        assert lasts(row, 30)
-        assert columns(row)["fence"] == 1
-
     def test_of_many_at_once_by_the_keeper_loses_none(self, wire: Wire) -> None:
         leases = [hold(row) for row in several(Bare, 5)]
         sent = [lease._trust.sent_at for lease in leases]
@@ -111,15 +93,6 @@ class TestRenew:
 
 
 class TestQuarantine:
-    def test_is_counted_once(self, wire: Wire) -> None:
-        row = new(Proxy)
-        lease: Any = Proxy.pool.acquire(wait=False)
-        wire.cut_after("UPDATE")
-        lease.quarantine("banned")
-        assert not lease.lost.is_set()
-        after = columns(row)
-        assert (after["fence"], after["status"], after["strikes"]) == (2, "quarantined", 1)
-
     def test_of_a_row_leased_again_after_expiry_meanwhile_is_a_loss(
         self, wire: Wire, process_clock: Clock
     ) -> None:
@@ -137,14 +110,26 @@ class TestQuarantine:
         assert columns(row) == before
 
 
-class TestHandOver:
-    def test_reaches_the_successor(self, wire: Wire) -> None:
-        row = new(Proxy)
-        lease: Any = Proxy.pool.acquire(wait=False)
-        wire.cut_after("UPDATE")
-        fence = lease.hand_over("the next one")
-        assert (columns(row)["fence"], columns(row)["holder"]) == (fence, "the next one")
-        Proxy.pool.adopt(row.pk, fence).release()
+VERBS: dict[str, tuple[Callable[[Any], object], dict[str, Any]]] = {
+    "renew": (lambda lease: lease.renew(), {"fence": 1, "strikes": 0}),
+    "release": (lambda lease: lease.release(), {"fence": 2, "holder": ""}),
+    "quarantine": (
+        lambda lease: lease.quarantine("banned"),
+        {"fence": 2, "status": "quarantined", "strikes": 1},
+    ),
+    "hand over": (lambda lease: lease.hand_over("the next one"), {"fence": 2, "holder": "the next one"}),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_takes_effect_once_and_is_not_reported_as_a_loss(wire: Wire, verb: str) -> None:
+    row, (do, expected) = new(Proxy), VERBS[verb]
+    lease: Any = Proxy.pool.acquire(wait=False, ttl=30)
+    wire.cut_after("UPDATE")
+    do(lease)
+    assert not lease.lost.is_set()
+    assert columns(row).items() >= expected.items()
+    assert (lease.is_held, lasts(row, 30)) == (verb == "renew", verb in ("renew", "hand over"))
 
 
 class TestAdopt:

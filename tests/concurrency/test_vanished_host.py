@@ -1,12 +1,13 @@
 """A host that vanishes inside ``guard`` does not close its connection: the server ends it, as OPTIONS say."""
 
+import contextlib
 import signal
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.db.transactions import lockers
+from resourcepool.db.row_locks import lockers
 from resourcepool.models import Proxy
 from tests.app.models import Team
 from tests.app.rows import new
@@ -23,49 +24,37 @@ IDLE = 5  # seconds; the recommended limit is a minute
 SOON = 30  # seconds; the server's own limit is 8 hours
 
 
-def guard_for_ever(ttl: float) -> None:
+def stay(how: str, ttl: float) -> None:
+    """Stay in a transaction in which a row was guarded, claimed or released."""
     signal.pthread_sigmask(signal.SIG_BLOCK, GO)
-    lease = Proxy.pool.acquire(ttl=ttl)
-    with transaction.atomic(), lease.guard():
-        Team.objects.create(name="written by one that vanished")
+    lease: Any = None if how == "claim" else Proxy.pool.acquire(ttl=ttl)
+    with transaction.atomic(), lease.guard() if how == "guard" else contextlib.nullcontext():
+        if how == "claim":
+            Proxy.pool.acquire(ttl=ttl, wait=False, allow_in_transaction=True)
+        elif how == "release":
+            lease.release()
+        else:
+            Team.objects.create(name="written by one that vanished")
         say("inside")
         signal.sigwait(GO)
 
 
-def claim_for_ever(ttl: float) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, GO)
-    with transaction.atomic():
-        Proxy.pool.acquire(ttl=ttl, wait=False, allow_in_transaction=True)
-        say("inside")
-        signal.sigwait(GO)
-
-
-def release_for_ever(ttl: float) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, GO)
-    lease = Proxy.pool.acquire(ttl=ttl)
-    with transaction.atomic():
-        lease.release()
-        say("inside")
-        signal.sigwait(GO)
-
-
-@pytest.mark.parametrize("inside", [guard_for_ever, claim_for_ever, release_for_ever])
+@pytest.mark.parametrize("how", ["guard", "claim", "release"])
 def test_its_row_is_free_after_that_limit_and_its_work_rolled_back(
-    spawn: Spawner, server: Server, inside: Any
+    spawn: Spawner, server: Server, how: str
 ) -> None:
     row = new(Proxy)
     url = with_options(server.url, **short_idle(IDLE))
-    spawn(inside, TTL, DATABASE_URL=url).line("inside")
+    spawn(stay, how, TTL, DATABASE_URL=url).line("inside")
     server.freeze()
-    lease = Proxy.pool.acquire(timeout=SOON)
-    assert lease
+    lease: Any = Proxy.pool.acquire(timeout=SOON)
     assert lease.pk == row.pk
     assert not Team.objects.exists()
 
 
 def test_until_then_operators_see_the_session_and_how_to_end_it(spawn: Spawner, server: Server) -> None:
     row = new(Proxy)
-    spawn(guard_for_ever, 300, DATABASE_URL=server.url).line("inside")
+    spawn(stay, "guard", 300, DATABASE_URL=server.url).line("inside")
     server.freeze()
     (found,) = lockers("default", Proxy, [row.pk])
     assert found.session

@@ -110,7 +110,7 @@ def test_hints_above_the_limit_are_dropped_and_the_limit_is_read_again_later(
         sender.send(address, per_second)
         sender.flush(LONG)
     assert scripted.batches == [["slow enough"], ["unknown"]]
-    now += LIMIT_INTERVAL[0]
+    now += LIMIT_INTERVAL
     scripted.most = 70.0
     for address in ("worth it by now", "as before"):
         sender.send(address, 60.0)

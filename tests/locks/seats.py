@@ -16,6 +16,5 @@ def in_line(count: int = 1) -> None:
 
 
 def held(semaphore: Semaphore, n: int = 1) -> Any:
-    hold = semaphore.acquire(n=n)
-    assert hold is not None
+    hold: Any = semaphore.acquire(n=n)
     return hold

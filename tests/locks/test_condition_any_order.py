@@ -148,9 +148,8 @@ class ACondition(RuleBasedStateMachine):
         """Each notification belongs to one who goes on with it, or waits for the next one in line, if there is one."""
         waits = dict(Ticket.objects.values_list("pk", "is_waiting"))
         passed_on = [one for one in self.in_line if not waits[one.pk]]
-        assert (
-            passed_on == self.in_line[: len(passed_on)]
-        )  # somebody has looked: those in line have it in their order
+        # Somebody has looked: those in line have it in their order.
+        assert passed_on == self.in_line[: len(passed_on)]
         for one in passed_on:
             one.is_notified = True
         self.lost -= len(passed_on)

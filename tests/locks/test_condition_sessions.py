@@ -40,9 +40,7 @@ def test_threads_that_wait_for_a_condition_occupy_no_session_and_none_while_they
     eventually(lambda: sessions() <= before + BACKGROUND)
     with condition:
         assert condition.notify_all() == THREADS
-        eventually(
-            lambda: Ticket.objects.filter(is_waiting=True).count() == THREADS
-        )  # now in line for the lock
+        eventually(lambda: Ticket.objects.waiting().count() == THREADS)  # now in line for the lock
         eventually(lambda: sessions() <= before + BACKGROUND)
     assert all(thread.result() for thread in threads)
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import LeaseLost
-from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Hold, Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.registry import current_owner, holds
@@ -16,6 +15,7 @@ from tests.app.rows import expire, steal
 from tests.case_sample import EVERY
 from tests.eventually import eventually
 from tests.interruptions import at_each_line, end
+from tests.locks.test_owners import renewed
 from tests.queues.members import create_queue_group, join
 
 TAKING: dict[str, Callable[[], Any]] = {
@@ -29,12 +29,6 @@ RELEASING: dict[str, Callable[[], Any]] = {
     "lock": lambda: Lock("report"),
     "writer": lambda: RWLock("report", readers=2).write(),
 }
-
-
-def renewed() -> list[Any]:
-    """Return what is renewed after a look for leases that nobody can release."""
-    keeper._report_leaks("default")
-    return keeper.leases()
 
 
 def begin_anew() -> None:
@@ -87,8 +81,7 @@ def lose(hold: Hold) -> None:
 
 def test_of_a_semaphore_when_some_permits_were_released() -> None:
     semaphore = Semaphore("seats", 3)
-    hold = semaphore.acquire(n=2)
-    assert hold is not None
+    hold: Any = semaphore.acquire(n=2)
     told = hold.lost
     semaphore.release()
     lose(hold)
@@ -98,8 +91,7 @@ def test_of_a_semaphore_when_some_permits_were_released() -> None:
 
 def test_of_a_lock_that_a_wait_has_taken_back() -> None:
     lock = Lock("orders")
-    hold = lock.acquire()
-    assert hold is not None
+    hold: Any = lock.acquire()
     told = hold.lost
     assert not Condition(lock).wait(timeout=0.01)
     lose(hold)

@@ -180,15 +180,6 @@ class TestGivingSeveralToOne:
         assert not give_several(connection, SemaphorePermit, mine, seen)
         assert [columns(one) for one in (*rows, other)] == before
 
-    def test_those_that_can_be_given_are(self) -> None:
-        first, *_ = permits(3)
-        mine = held(3)
-        change(first, in_service=False)
-        other = waits(3)
-        assert release(mine) == []
-        assert {pk for pk, _ in given(other)} == {"seats#1", "seats#2"}
-        assert columns(first)["holder"] == ""
-
 
 class TestStatements:
     def test_one_for_all_rows_when_nobody_waits(self, statements: list[Statement]) -> None:

@@ -10,14 +10,7 @@ from resourcepool.locks.rwlock_sides import RWHold
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
-from tests.locks.readwrite import (
-    InBackgroundReader,
-    can_read,
-    can_write,
-    lock,
-    permits,
-    tried_to_write,
-)
+from tests.locks.readwrite import InBackgroundReader, can_read, can_write, lock, permits, tried_to_write
 
 
 class TestDowngrading:
@@ -45,8 +38,7 @@ class TestDowngrading:
         """The release finds out; the background thread that tells of losses has not run yet."""
         monkeypatch.setattr(RWHold, "_note_loss", lambda *_: None)
         side = lock().write()
-        held = side.acquire()
-        assert held is not None
+        held: Any = side.acquire()
         steal(permits().get(pk=held.leases[1].pk))
         with pytest.raises(LeaseLost):
             lock().downgrade()
@@ -174,8 +166,7 @@ class TestLosing:
     def test_who_has_lost_one_permit_has_lost_the_lock(self) -> None:
         heard: list[Hold] = []
         side = lock(on_lost=heard.append).write()
-        held = side.acquire()
-        assert held is not None
+        held: Any = side.acquire()
         lost = held.leases[1]
         steal(permits().get(pk=lost.pk))
         with pytest.raises(LeaseLost):

@@ -12,13 +12,7 @@ from resourcepool.locks.rwlock_sides import RWPermits
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, elsewhere, eventually
-from tests.locks.readwrite import (
-    InBackgroundReader,
-    how_many,
-    lock,
-    permits,
-    tried_to_write,
-)
+from tests.locks.readwrite import InBackgroundReader, how_many, lock, permits, tried_to_write
 
 
 class TestOrder:
@@ -132,8 +126,7 @@ class TestNumberOfPermits:
             return claim_all(*args)
 
         monkeypatch.setattr("resourcepool.leases.verbs.claim_all", made_again)
-        held = lock().write().acquire(timeout=30)
-        assert held is not None
+        held: Any = lock().write().acquire(timeout=30)
         assert len(held.leases) == 5
 
     def test_and_made_again_before_the_ticket_is_seen_to_be_served(

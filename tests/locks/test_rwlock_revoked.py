@@ -54,9 +54,8 @@ def test_a_reader_whose_permits_are_all_taken_away_does_not_write_while_it_waits
     others = permits().exclude(pk=RWLockPermit.key_of("catalogue", 0))
     others.update(in_service=False)
     side = lock().read()
-    held: Any = (
-        side.acquire()
-    )  # with the first permit, which is revoked first; after the others' it may write until then
+    # With the first permit, which is revoked first; after the others' it may write until then.
+    held: Any = side.acquire()
     others.update(in_service=True)
     other = InBackgroundReader()
 

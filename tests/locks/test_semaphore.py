@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 
 from resourcepool.db.sync_async import run_sync
-from resourcepool.exceptions import (
-    AcquireTimeout,
-    BadOption,
-    LeaseLost,
-    LeaseReleased,
-    NotHeld,
-)
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased, NotHeld
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit
 from tests.app.rows import steal
@@ -44,10 +38,7 @@ class TestHolding:
         assert seats.holders() == []
         two, one = held(seats, 2), held(seats)
         found = {holder.holder: (holder.permits, holder.fence) for holder in seats.holders()}
-        assert found == {
-            two.holder: (2, min(lease.fence for lease in two.leases)),
-            one.holder: (1, one.fence),
-        }
+        assert found == {two.holder: (2, min(lease.fence for lease in two.leases)), one.holder: (1, one.fence)}
         assert len(seats.holders(limit=1)) == 1
 
     def test_before_its_first_use_all_are_free(self) -> None:
@@ -57,8 +48,7 @@ class TestHolding:
 
     def test_the_loss_of_one_is_the_loss_of_all_of_them(self) -> None:
         heard: list[Any] = []
-        hold = Semaphore("seats", 2, on_lost=heard.append).acquire(n=2)
-        assert hold is not None
+        hold: Any = Semaphore("seats", 2, on_lost=heard.append).acquire(n=2)
         steal(permit(1))
         with pytest.raises(LeaseLost):
             hold.leases[1].renew()
@@ -119,8 +109,7 @@ class TestBadInput:
 
 def test_a_fork_holds_nothing_of_its_parent() -> None:
     seats = Semaphore("seats", 3)
-    hold = seats.acquire()
-    assert hold is not None
+    hold: Any = seats.acquire()
 
     def release() -> None:
         with pytest.raises(NotHeld):

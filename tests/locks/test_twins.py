@@ -28,23 +28,8 @@ KINDS = (
 )
 CALLED = {"wait": "await_", "wait_for": "await_for"}  # ``await`` is a word of Python
 CALLED |= {f"__{name}__": f"__a{name}__" for name in ("enter", "exit", "iter", "next")}
-AT_ONCE = {
-    "owned",
-    "read",
-    "write",
-    "ensure_held",
-}  # without I/O
-OF_MEMORY = {
-    "fence",
-    "holder",
-    "is_held",
-    "remaining",
-    "lost",
-    "ttl",
-    "using",
-    "key",
-    "cursor",
-}  # properties
+AT_ONCE = {"owned", "read", "write", "ensure_held"}  # without I/O
+OF_MEMORY = {"fence", "holder", "is_held", "remaining", "lost", "ttl", "using", "key", "cursor"}  # properties
 IN_A_TRANSACTION = {"guard"}  # Django has none under asyncio
 # What waiting asks, in a thread; and what the parts ask each other.
 INSIDE = {
@@ -53,7 +38,7 @@ INSIDE = {
     "refuse_impossible",
     "timed_out",
     *("revoke_rows", "revoke", "revoke_holders", "resize_names", "remove_barriers"),
-    *("acquire_all",),
+    *("acquire_all", "begin"),
 }
 
 
@@ -92,8 +77,7 @@ def test_whatever_waits_has_a_twin_for_asyncio_that_takes_the_same(kind: Any) ->
 
 async def awaited() -> None:
     seats, report, catalogue = Semaphore("seats", 3), Lock("report"), RWLock("catalogue")
-    hold = await seats.aacquire(n=2)
-    assert hold is not None
+    await seats.aacquire(n=2)
     assert (await seats.avalue(), await seats.aavailable(), await seats.alocked()) == (3, 1, False)
     assert [one.permits for one in await seats.aholders()] == [2]
     assert await seats.aresize(1) == 1

@@ -1,7 +1,9 @@
 """What is refused, or late, is named, with its value and what is allowed, before anything is done."""
 
 import asyncio
+import copy
 import math
+import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +16,31 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Proxy, Subscription
+from tests.app.rows import new
 from tests.eventually import elsewhere
+
+COPIES: dict[str, Callable[[Any], Any]] = {"pickle": pickle.dumps, "copy": copy.copy, "deepcopy": copy.deepcopy}
+HELD: dict[str, Callable[[], Any]] = {
+    "lease of a resource": lambda: new(Proxy) and Proxy.pool.acquire(),
+    "lease of a lock": lambda: Lock("report").acquire().leases[0],  # type: ignore[union-attr]
+    "hold": lambda: Semaphore("seats").acquire(),
+    "term": lambda: Election("report").campaign(),
+    "subscriber": lambda: Channel("news").subscribe(),
+    "lock": lambda: Lock("report"),
+}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("make", HELD.values(), ids=HELD)
+def test_what_cannot_be_copied_says_what_to_do_instead(
+    make: Callable[[], Any], copied: Callable[[Any], Any]
+) -> None:
+    held = make()
+    what_to_do = (
+        r"belongs to this process.*: (send|pass on)|cannot be pickled or copied: (send|subscribe|create)"
+    )
+    with pytest.raises(TypeError, match=what_to_do):
+        copied(held)
 
 
 async def coroutine() -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.db.transactions import row_locked
+from resourcepool.db.row_locks import row_locked
 from resourcepool.models import QueueGroup
 from resourcepool.queues import QueueServer, reassignment
 from tests.committed import *  # noqa: F403 (fixtures)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from resourcepool.db.transactions import row_locked
+from resourcepool.db.row_locks import row_locked
 from resourcepool.exceptions import DatabaseUnavailable, RowLocked
 from resourcepool.models import Server
 from resourcepool.queues import administration, reassignment

@@ -6,10 +6,7 @@ from typing import Any
 
 from django.db import DatabaseError, connections, transaction
 
-from resourcepool.exceptions import (
-    AcquireTimeout,
-    LeaseLost,
-)
+from resourcepool.exceptions import AcquireTimeout, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease

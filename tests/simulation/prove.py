@@ -81,14 +81,11 @@ FURTHER = (
         "state.is_in_doubt = False",
     ),
     Mutation(
-        "a lease is trusted during its release",
-        "leases/lease.py",
-        "or state.is_ending or",
-        "or False or",
+        "a lease is trusted during its release", "leases/lease.py", "or state.is_ending or", "or False or"
     ),
     Mutation(
         "the keeper's trust counts from the reply",
-        "leases/keeper.py",
+        "leases/renewal.py",
         "        grant.trust.confirm(sent_at)\n    return complete",
         "        grant.trust.confirm(monotonic())\n    return complete",
     ),

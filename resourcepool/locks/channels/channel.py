@@ -12,7 +12,7 @@ from resourcepool import options
 from resourcepool.db import dialect
 from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batches
-from resourcepool.db.sync_async import for_asyncio
+from resourcepool.db.sync_async import ASYNC, for_asyncio, run_sync
 from resourcepool.db.timeouts import statement_timeout
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, ChannelFull
@@ -56,12 +56,7 @@ class Channel:
     """
 
     def __init__(
-        self,
-        name: str,
-        *,
-        most: int | None = None,
-        kept: Seconds | None = None,
-        kept_count: int | None = None,
+        self, name: str, *, most: int | None = None, kept: Seconds | None = None, kept_count: int | None = None
     ) -> None:
         """The first message or subscriber creates the channel. Raises BadOption.
 
@@ -145,9 +140,7 @@ class Channel:
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: it could not begin.
         """
-        subscriber = Subscriber(self._source(name, from_, ttl), timeout, stop)
-        subscriber.start()
-        return subscriber
+        return run_sync(Subscriber(self._source(name, from_, ttl), timeout, stop).begin)
 
     async def asubscribe(
         self,
@@ -159,9 +152,7 @@ class Channel:
         ttl: Seconds = TTL,
     ) -> Subscriber:
         """``subscribe`` for asyncio, for ``async for``; waiting occupies no thread. ``stop`` is a plain function."""
-        subscriber = Subscriber(self._source(name, from_, ttl), timeout, stop)
-        await subscriber.astart()
-        return subscriber
+        return await Subscriber(self._source(name, from_, ttl), timeout, stop).begin(ASYNC)
 
     def _publish(self, payloads: Sequence[str]) -> int:
         using = self.using

@@ -97,10 +97,7 @@ class Channel(models.Model):
         with transaction.atomic(using=using):
             if not type(self).objects.using(using).filter(pk=self.pk)._raw_delete(using):
                 return False
-            belongings: tuple[Any, ...] = (
-                Message,
-                Subscription,
-            )  # including messages published meanwhile
+            belongings: tuple[Any, ...] = (Message, Subscription)  # including messages published meanwhile
             for model in belongings:
                 model.objects.using(using).filter(channel_id=self.name)._raw_delete(using)
             emit(RowEvent(EventKind.DELETED, type(self), using, self.name, reason=self.name, actor=actor))

@@ -125,13 +125,10 @@ class Subscriber:
 
     aclose = for_asyncio(close)
 
-    def start(self) -> None:
-        """Begin; waits while another process reads the subscription."""
-        run_sync(self._take, monotonic() + self._timeout)
-
-    async def astart(self) -> None:
-        """``start`` for asyncio."""
-        await self._take(ASYNC, monotonic() + self._timeout)
+    async def begin(self, mode: Mode) -> Self:
+        """Wait while another process reads the subscription; return this."""
+        await self._take(mode, monotonic() + self._timeout)
+        return self
 
     def _next(self, timeout: Seconds | None) -> float:
         wait = self._timeout if timeout is None else wait_seconds("timeout", timeout)

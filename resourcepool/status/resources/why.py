@@ -9,7 +9,7 @@ from django.db import connections, router
 
 from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
-from resourcepool.db.transactions import Locked, lockers
+from resourcepool.db.row_locks import Locked, lockers
 from resourcepool.events import localized
 from resourcepool.history.models import Event
 from resourcepool.resources.registry import all_resources

@@ -3,9 +3,7 @@
 import pytest
 from django.db import transaction
 
-from resourcepool.exceptions import (
-    LeaseReleased,
-)
+from resourcepool.exceptions import LeaseReleased
 from resourcepool.locks import Channel
 from tests.committed import Statement
 from tests.locks.channels.reading import all_of, durable, filled

@@ -1,7 +1,6 @@
 """A signal handler that raises, at whatever line: no name stays blocked."""
 
 import gc
-from typing import Any
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
@@ -10,12 +9,7 @@ from tests.case_sample import EVERY
 from tests.eventually import eventually
 from tests.interruptions import at_each_line, end
 from tests.locks.channels.reading import durable, filled
-
-
-def renewed() -> list[Any]:
-    """Return what is renewed after a look for leases that nobody can release, which the keeper takes now and then."""
-    keeper._report_leaks("default")
-    return keeper.leases()
+from tests.locks.test_owners import renewed
 
 
 def test_who_begins_and_is_interrupted_blocks_no_name() -> None:
@@ -33,9 +27,8 @@ def test_who_begins_and_is_interrupted_blocks_no_name() -> None:
     places = 0
     for place in at_each_line(begin, prepare, since=["_take"], every=EVERY):
         places += 1
-        if (
-            keeper.leases()
-        ):  # only then: a collection at each line takes minutes in a process that ran many tests
+        # Only then: a collection at each line takes minutes in a process that ran many tests.
+        if keeper.leases():
             gc.collect()
         assert eventually(lambda: not renewed(), because=lambda place=place: place)
     assert places * EVERY > 100

@@ -9,12 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from resourcepool.exceptions import (
-    BadOption,
-    ClaimInTransaction,
-    LeaseLost,
-    MessagesMissed,
-)
+from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, MessagesMissed
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import position
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
@@ -39,8 +34,7 @@ def test_a_message_has_its_number_payload_time_and_publisher() -> None:
     reader = Channel("c").subscribe()
     before = timezone.now()
     Channel("c").publish({"level": 3})
-    message = reader.get(timeout=0)
-    assert message is not None
+    message: Any = reader.get(timeout=0)
     assert (message.number, message.payload) == (1, {"level": 3})
     assert abs(message.published_at - before) < datetime.timedelta(minutes=1)
     assert f"/{threading.current_thread().name}/" in message.publisher

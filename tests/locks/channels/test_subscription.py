@@ -5,11 +5,7 @@ import re
 import pytest
 from django.db import transaction
 
-from resourcepool.exceptions import (
-    AcquireTimeout,
-    DatabaseUnavailable,
-    LeaseLost,
-)
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -37,14 +33,16 @@ def test_one_process_at_a_time_reads_under_a_name_and_the_next_one_waits(
     assert (first.get(timeout=0), first.get()) == (None, None)
 
 
+@pytest.mark.parametrize("step", ["_send_release", "store"])
 def test_what_a_signal_raises_when_the_name_is_given_up_reaches_the_caller(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     def interrupted(*_: object) -> bool:
         raise TimeoutError("alarm")
 
-    reader = filled(1).subscribe("a", from_="start")
-    monkeypatch.setattr(SubscriptionLease, "_send_release", interrupted)
+    reader = filled(2).subscribe("a", from_="start")
+    assert [next(reader).payload, next(reader).payload] == [1, 2]
+    monkeypatch.setattr(SubscriptionLease, step, interrupted)
     with pytest.raises(TimeoutError, match="alarm"):
         reader.close()
     assert keeper.leases() == []
@@ -92,18 +90,6 @@ def test_a_name_comes_free_though_the_cursor_cannot_be_stored(monkeypatch: pytes
     monkeypatch.undo()
     with Channel("c").subscribe("a", timeout=0) as other:
         assert all_of(other) == [1, 2]
-
-
-def test_one_that_is_interrupted_at_the_end_is_not_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> bool:
-        raise KeyboardInterrupt
-
-    reader = filled(2).subscribe("a", from_="start")
-    assert [next(reader).payload, next(reader).payload] == [1, 2]
-    monkeypatch.setattr(SubscriptionLease, "store", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        reader.close()
-    assert keeper.leases() == []
 
 
 def test_a_message_of_an_earlier_turn_is_not_done_in_a_later_one() -> None:

@@ -61,9 +61,8 @@ class NotedCondition(Condition):
 
     def _notify(self, count: int) -> int:
         began = time.monotonic()
-        self.lock._require_hold(
-            "notify"
-        )  # when it began: who stood in line by then had released the lock before
+        # When it began: who stood in line by then had released the lock before.
+        self.lock._require_hold("notify")
         told = super()._notify(count)
         self.log.tell("told", since=began, fence=told, text=self.name)
         return told

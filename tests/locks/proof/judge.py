@@ -93,10 +93,8 @@ def _crowds(spans: Iterable[Span], most: int) -> Iterator[str]:
     """Yield the moments at which more than ``most`` were held."""
     moments = []
     for span in spans:
-        moments += [
-            (span.begun, 1, span),
-            (span.ended, 0, span),
-        ]  # what ends at a moment is over before what begins
+        # What ends at a moment is over before what begins.
+        moments += [(span.begun, 1, span), (span.ended, 0, span)]
     inside: set[Span] = set()
     for at, begins, span in sorted(moments):
         if not begins:

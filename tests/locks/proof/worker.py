@@ -21,17 +21,11 @@ from tests.locks.proof.conditions import NotedCondition, note_notifications
 # Seconds that something is held. Those of middling length are seen together with what must not be beside them.
 SHORT, MIDDLING, LONG = (0.0, 0.02), (0.03, 0.15), (0.5, 1.5 * terms.TTL)
 SHARES = (0.79, 0.205, 0.005)
-PATIENCE = (
-    1.5 * terms.TTL
-)  # seconds: long enough to see what the dead had come free; then it does something else
+# Seconds: long enough to see what the dead had come free; then it does something else.
+PATIENCE = 1.5 * terms.TTL
 WAITS = (0.05, 0.3, 1.0, PATIENCE)  # seconds for a condition: many end just when it is notified
-TURNS = (
-    4,
-    3,
-    3,
-    1,
-    3,
-)  # how often each of them; who upgrades, or finds the permits made anew, waits for up to 2 s
+# How often each of them; who upgrades, or finds the permits made anew, waits for up to 2 s.
+TURNS = 4, 3, 3, 1, 3
 
 
 class Worker:

@@ -3,17 +3,7 @@
 import pytest
 
 from tests.concurrency.evidence import Event
-from tests.locks.channels.proof.judge import (
-    GAP,
-    LOST,
-    ORDER,
-    TWICE,
-    UNEXPECTED,
-    UNSAID,
-    Effect,
-    Kept,
-    examine,
-)
+from tests.locks.channels.proof.judge import GAP, LOST, ORDER, TWICE, UNEXPECTED, UNSAID, Effect, Kept, examine
 
 KEPT = [Kept(1, 7, 1), Kept(2, 7, 2)]
 SENT = [Event(1, "published", 7, 1, 1), Event(2, "published", 7, 2, 2)]
