@@ -1,6 +1,7 @@
 """Parsing lines: formats, columns, and bad lines with reasons."""
 
 import contextlib
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -8,6 +9,7 @@ from hypothesis import given, strategies as st
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.importer import ProxyImporter
 from resourcepool.resources.import_file import MAX_BAD_LINES, MAX_BAD_LINES_KEPT, ParsedFile
+from tests.proxies.import_helpers import ALL
 
 
 def reading(text: str) -> ParsedFile:
@@ -25,33 +27,29 @@ def bad(text: str) -> list[str]:
 
 
 class TestCsv:
-    def test_reads_every_column(self) -> None:
-        found = reading(
-            "scheme,host,port,username,password,country,tags,weight,notes\n"
-            "SOCKS5,A.example,1080,joe,secret,us,Fast eu,7,mine"
-        )
+    @pytest.mark.parametrize(
+        ("text", "key", "details"),
+        [
+            (
+                f"{ALL}SOCKS5,A.example,1080,joe,secret,us,Fast eu,7,mine",
+                ("socks5", "a.example", 1080, "joe"),
+                {"password": "secret", "country": "US", "tags": "eu fast", "weight": 7, "notes": "mine"},
+            ),
+            ("port,host\n80,a.example", ("http", "a.example", 80, ""), {}),
+            (
+                "url,country\nhttps://joe:s%40cret@a.example:80,us",
+                ("https", "a.example", 80, "joe"),
+                {"password": "s@cret", "country": "US"},
+            ),
+        ],
+        ids=["every column", "no more than needed", "url"],
+    )
+    def test_has_these_values(self, text: str, key: tuple[Any, ...], details: dict[str, Any]) -> None:
+        found = reading(text)
         (row,) = found.rows.values()
-        assert next(iter(found.rows)) == ("socks5", "a.example", 1080, "joe")
-        assert [row.values[name] for name in ("password", "country", "tags", "weight", "notes")] == [
-            *("secret", "US", "eu fast", 7, "mine"),
-        ]
-        assert found.details == ["password", "country", "tags", "weight", "notes"]
-
-    def test_needs_no_more_than_host_and_port(self) -> None:
-        found = reading("port,host\n80,a.example")
-        (row,) = found.rows.values()
-        assert next(iter(found.rows)) == ("http", "a.example", 80, "")
-        assert [row.values[name] for name in ("password", "country", "tags", "weight", "notes")] == [
-            *("", "", "", 1, ""),
-        ]
-        assert found.details == []
-
-    def test_takes_a_url_for_the_address(self) -> None:
-        found = reading("url,country\nhttps://joe:s%40cret@a.example:80,us")
-        (row,) = found.rows.values()
-        assert next(iter(found.rows)) == ("https", "a.example", 80, "joe")
-        assert [row.values[name] for name in ("password", "country")] == ["s@cret", "US"]
-        assert found.details == ["password", "country"]
+        assert (list(found.rows), found.details) == ([key], [*details])
+        usual = {"password": "", "country": "", "tags": "", "weight": 1, "notes": ""}
+        assert {name: row.values[name] for name in usual} == {**usual, **details}
 
     def test_a_url_without_a_scheme_is_http(self) -> None:
         assert [row.values["scheme"] for row in reading("url\na.example:80").rows.values()] == ["http"]

@@ -94,38 +94,24 @@ def test_what_was_granted_and_is_only_to_be_read_yet_is_given_back(
     assert kept() == []
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
-def test_a_waiter_leaves_the_line(times: int) -> None:
+@pytest.mark.parametrize(("times", "is_late"), [(1, False), (2, False), (3, False), (1, True)])
+def test_a_waiter_leaves_the_line(times: int, is_late: bool, process_clock: Clock) -> None:
     first = hold(new(Proxy))
 
     async def main() -> None:
         task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
         await soon(waiters)
         async with occupied():
+            if is_late:  # its time is up just then
+                process_clock.advance(20)
+                let_pass(20)
+                await soon(lambda: async_threads._started)  # it is to be said why it was too late
             await cancelled(task, times)
             await soon(lambda: not waiters())
 
     run(main)
     first.release()
     eventually(lambda: not waiters())
-    assert kept() == []
-
-
-def test_a_waiter_whose_time_was_up_just_then_leaves_the_line(process_clock: Clock) -> None:
-    first = hold(new(Proxy))
-
-    async def main() -> None:
-        task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
-        await soon(waiters)
-        async with occupied():
-            process_clock.advance(20)
-            let_pass(20)
-            await soon(lambda: async_threads._started)  # it is to be said why it was too late
-            await cancelled(task)
-            await soon(lambda: not waiters())
-
-    run(main)
-    first.release()
     assert kept() == []
 
 

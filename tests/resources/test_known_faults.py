@@ -26,22 +26,15 @@ def test_busy_before_is_never_null() -> None:
         new(Proxy, busy_before=None)
 
 
-def test_a_clock_that_is_ahead_takes_nothing_that_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    new(Proxy)
-    holder = acquired()
-    at = time.time()
-    monkeypatch.setattr(time, "time", lambda: at + 3_600)
-    monkeypatch.setattr(timezone, "now", lambda: datetime.datetime.fromtimestamp(at + 3_600, datetime.UTC))
-    assert Proxy.pool.acquire(wait=False) is None
-    holder.renew()
-
-
-def test_a_clock_that_is_behind_leaves_nothing_free_that_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = new(Proxy)
-    at = time.time()
-    monkeypatch.setattr(time, "time", lambda: at - 3_600)
-    monkeypatch.setattr(timezone, "now", lambda: datetime.datetime.fromtimestamp(at - 3_600, datetime.UTC))
-    holder = acquired(ttl=60)
+@pytest.mark.parametrize("wrong", [3_600, -3_600], ids=["ahead", "behind"])
+def test_a_clock_that_is_wrong_takes_nothing_that_is_held_and_leaves_nothing_free(
+    monkeypatch: pytest.MonkeyPatch, wrong: float
+) -> None:
+    row, at = new(Proxy), time.time() + wrong
+    before = acquired() if wrong > 0 else None
+    monkeypatch.setattr(time, "time", lambda: at)
+    monkeypatch.setattr(timezone, "now", lambda: datetime.datetime.fromtimestamp(at, datetime.UTC))
+    holder = before or acquired(ttl=60)
     assert lasts(row, 60)
     assert Proxy.pool.acquire(wait=False) is None
     holder.renew()

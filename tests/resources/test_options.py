@@ -86,26 +86,22 @@ def test_a_primary_key_that_cannot_be_is_refused(pk: Any) -> None:
         Proxy.pool.adopt(pk, 1)
 
 
-@pytest.mark.parametrize("reason", ["", "a\nb", "x" * 201, None])
-def test_a_reason_that_is_not_one_line_changes_nothing(reason: Any) -> None:
+@pytest.mark.parametrize(
+    ("reason", "options", "wrong"),
+    [
+        *((reason, {}, "reason=") for reason in ("", "a\nb", "x" * 201, None)),
+        ("bad", {"timeout": -1}, "timeout=-1"),
+    ],
+)
+def test_a_wrong_reason_or_timeout_changes_nothing(reason: Any, options: Any, wrong: str) -> None:
     proxy = new(Proxy)
     lease = Proxy.pool.acquire()
     before = columns(proxy)
-    for use in (lease.quarantine, lease.fix):
-        with pytest.raises(BadOption, match="reason="):
-            use(reason)
+    for use in (lease.fix,) if options else (lease.fix, lease.quarantine):
+        with pytest.raises(BadOption, match=wrong):
+            use(reason, **options)
     assert columns(proxy) == before
     lease.ensure_held()
-    lease.release()
-
-
-def test_a_wrong_timeout_of_fix_changes_nothing() -> None:
-    proxy = new(Proxy)
-    lease = Proxy.pool.acquire()
-    before = columns(proxy)
-    with pytest.raises(BadOption, match="timeout=-1"):
-        lease.fix("bad", timeout=-1)
-    assert columns(proxy) == before
     lease.release()
 
 

@@ -9,7 +9,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
-from tests.app.rows import busy_for, columns, granted, new, several, steal
+from tests.app.rows import busy_for, columns, new, several, steal
 from tests.concurrency.tickets import in_line
 from tests.eventually import eventually
 from tests.leases.test_lease import unavailable
@@ -54,17 +54,12 @@ class TestClose:
             with pytest.raises(LeaseReleased, match="holds nothing"):
                 use()
 
-    def test_may_be_repeated(self, keep: Any) -> None:
+    @pytest.mark.parametrize("again", [True, False], ids=["repeated", "lost"])
+    def test_leaves_the_successor_alone(self, keep: Any, again: bool) -> None:
         row = new(Proxy)
         kept = keep()
-        kept.close()
-        successor = granted(row, "successor")
-        kept.close()
-        assert columns(row)["fence"] == successor.fence
-
-    def test_after_a_loss_leaves_the_successor_alone(self, keep: Any) -> None:
-        row = new(Proxy)
-        kept = keep()
+        if again:
+            kept.close()
         steal(row)
         before = columns(row)
         kept.close()
@@ -72,21 +67,16 @@ class TestClose:
 
 
 class TestTerminate:
-    def test_frees_it_and_ends_the_thread(self, keep: Any) -> None:
+    @pytest.mark.parametrize("is_started", [True, False])
+    def test_frees_it_and_ends_the_thread(self, keep: Any, is_started: bool) -> None:
         row = new(Proxy)
         kept = keep(kind(occupation_delta=360, occupation_interval=120))
-        kept.start()
+        if is_started:
+            kept.start()
         kept.terminate()
+        if not is_started:
+            kept.start()
         kept.join(60)  # less than its interval
-        assert not kept.is_alive()
-        assert busy_for(row) <= 0
-
-    def test_before_start_is_enough(self, keep: Any) -> None:
-        row = new(Proxy)
-        kept = keep()
-        kept.terminate()
-        kept.start()
-        kept.join(60)
         assert not kept.is_alive()
         assert busy_for(row) <= 0
 

@@ -143,17 +143,19 @@ class TestASavedCopy:
         copy.save()
         assert columns(proxy)["in_service"]
 
-    def test_writes_what_was_changed_since_it_was_created(self) -> None:
-        proxy = Proxy.objects.create(host="fresh", port=1)
-        proxy.in_service = False
-        proxy.save()
-        assert not columns(proxy)["in_service"]
-
-    def test_writes_what_was_changed_since_it_was_created_in_bulk(self) -> None:
-        (proxy,) = Device.objects.bulk_create([Device(name="fresh")])
-        proxy.in_service = False
-        proxy.save()
-        assert not columns(proxy)["in_service"]
+    @pytest.mark.parametrize(
+        "create",
+        [
+            lambda: Proxy.objects.create(host="fresh", port=1),
+            lambda: Device.objects.bulk_create([Device(name="fresh")])[0],
+        ],
+        ids=["alone", "in bulk"],
+    )
+    def test_writes_what_was_changed_since_it_was_created(self, create: Any) -> None:
+        row = create()
+        row.in_service = False
+        row.save()
+        assert not columns(row)["in_service"]
 
     def test_writes_a_change_once(self, proxy: Any) -> None:
         """After saving, it becomes outdated like any other copy."""

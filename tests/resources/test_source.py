@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -20,26 +21,28 @@ def offered(chosen: str = "spread", count: int = 1) -> list[int]:
 
 
 class TestSticky:
-    def test_returns_what_the_thread_had_last(self) -> None:
+    @pytest.mark.parametrize("before", ["sticky", "random"])
+    def test_returns_what_the_thread_had_last(self, before: Any) -> None:
         several(Proxy, 20)
-        with Proxy.pool.lease(strategy="sticky") as first:
+        with Proxy.pool.lease(strategy=before) as first:
             pass
         for _ in range(10):
             with Proxy.pool.lease(strategy="sticky") as again:
                 assert again.pk == first.pk
 
-    def test_also_after_another_strategy(self) -> None:
-        several(Proxy, 20)
-        with Proxy.pool.lease(strategy="random") as first:
-            pass
-        with Proxy.pool.lease(strategy="sticky") as again:
-            assert again.pk == first.pk
-
-    def test_takes_another_one_while_that_is_held(self) -> None:
+    @pytest.mark.parametrize(
+        "meanwhile",
+        [
+            lambda lease: granted(lease.resource, "somebody else"),
+            lambda lease: Proxy.objects.filter(pk=lease.pk).drain("broken"),
+        ],
+        ids=["held", "out of service"],
+    )
+    def test_takes_another_one_while_that_is_not_free(self, meanwhile: Any) -> None:
         several(Proxy, 3)
         first = Proxy.pool.acquire(strategy="sticky")
         first.release()
-        granted(first.resource, "somebody else")
+        meanwhile(first)
         assert Proxy.pool.acquire(strategy="sticky", wait=False).pk != first.pk
 
     def test_takes_another_one_when_that_does_not_match(self) -> None:
@@ -49,13 +52,6 @@ class TestSticky:
             assert lease.pk == de.pk
         with Proxy.pool.lease(strategy="sticky", country="US", timeout=1) as lease:
             assert lease.pk == us.pk
-
-    def test_takes_another_one_when_that_is_out_of_service(self) -> None:
-        several(Proxy, 2)
-        first = Proxy.pool.acquire(strategy="sticky")
-        first.release()
-        Proxy.objects.filter(pk=first.pk).drain("broken")
-        assert Proxy.pool.acquire(strategy="sticky", wait=False).pk != first.pk
 
     def test_remembers_for_each_thread(self) -> None:
         several(Proxy, 20)

@@ -32,22 +32,18 @@ def statements(statements: list[Statement]) -> list[Statement]:
     return statements
 
 
-def test_sticky_acquires_with_one_statement_and_releases_with_one(statements: list[Statement]) -> None:
+@pytest.mark.parametrize(("strategy", "expected"), [("sticky", ["UPDATE"]), ("spread", ["SELECT", "UPDATE"])])
+def test_a_strategy_acquires_with_as_few_statements_and_releases_with_one(
+    statements: list[Statement], strategy: Any, expected: list[str]
+) -> None:
     several(Proxy, 3)
     Proxy.pool.acquire(strategy="sticky").release()
+    Proxy.pool._last_seen._free.clear()
     statements.clear()
-    lease: Any = Proxy.pool.acquire(strategy="sticky")
-    assert sent(statements) == ["UPDATE"]
+    lease: Any = Proxy.pool.acquire(strategy=strategy)
+    assert sent(statements) == expected
     lease.release()
     assert sent(statements) == ["UPDATE"]
-
-
-def test_spread_acquires_with_two_statements(statements: list[Statement]) -> None:
-    several(Proxy, 3)
-    statements.clear()
-    lease: Any = Proxy.pool.acquire(strategy="spread")
-    assert sent(statements) == ["SELECT", "UPDATE"]
-    lease.release()
 
 
 def test_the_resource_is_read_only_when_it_is_asked_for(statements: list[Statement]) -> None:

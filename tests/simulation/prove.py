@@ -66,7 +66,7 @@ FURTHER = (
     ),
     Mutation(
         "the keeper's trust counts from the reply",
-        "leases/keeper.py",
+        "leases/renewal.py",
         "        grant.trust.confirm(sent_at)\n    return complete",
         "        grant.trust.confirm(monotonic())\n    return complete",
     ),
