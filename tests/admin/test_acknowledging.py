@@ -25,10 +25,6 @@ def rows(settings: Any) -> list[Proxy]:
     return found
 
 
-
-
-
-
 def test_the_page_offers_it_only_for_a_leak(rows: list[Proxy]) -> None:
     client = sign_in("operator")
     offered = [
@@ -52,8 +48,6 @@ def test_the_page_shows_the_leak_and_its_acknowledgement(rows: list[Proxy]) -> N
     assert "The leak was acknowledged by operator at" in page(rows[0])
     do(client, "revoke", rows)
     assert "Reported as leaked" not in page(rows[0])
-
-
 
 
 def test_the_dashboard_links_to_the_reports_of_the_pool(rows: list[Proxy]) -> None:
