@@ -24,7 +24,7 @@ from resourcepool import clock
 from resourcepool.db import background, threads
 from resourcepool.db.dialect import statement
 from resourcepool.hints import _expected
-from resourcepool.leases import free_rows, keeper as keeping, lease, verbs
+from resourcepool.leases import free_rows, keeper as keeping, lease, renewal, verbs
 from resourcepool.locks.channels.models import Channel as ChannelRow, Message as MessageRow
 from resourcepool.models import Dispenser, DispenserTask, Event, Move, Queue, QueueGroup, Topic
 from resourcepool.queues.serving import (
@@ -155,7 +155,7 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_leases = (free_rows, keeping, lease, verbs)
+    of_leases = (free_rows, keeping, lease, renewal, verbs)
     of_waiting = (acquire, assignment, handover, waiting_source, poll, release, tickets, turn, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
     of_database = (background, threads)

@@ -177,7 +177,6 @@ IN_TURN = (
     "tests/status/test_pools.py",  # aggregates
     "tests/status/work/test_timers.py",  # aggregates, moments of the server
     "tests/status/test_trend.py",  # moments that are grouped
-    "tests/status/test_waiters.py",  # aggregates
     "tests/status/test_waiting.py",  # aggregates, moments of the server
     "tests/status/test_snoozes.py",  # moments of the server, any text
     "tests/status/test_why.py",  # moments of the server

@@ -25,7 +25,8 @@ from resourcepool.admin.forms import SecondsField
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
 from resourcepool.db.dialect import MicrosUntil
 from resourcepool.db.dialect.fields import is_seconds
-from resourcepool.db.transactions import describe_lockers, fail_if_locked, row_locked
+from resourcepool.db.row_locks import describe_lockers, row_locked
+from resourcepool.db.transactions import fail_if_locked
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.translation import gettext as _

@@ -59,13 +59,15 @@ def retrying(
         for turn in range(TRIES):
             attempt = StatementAttempt(connection)
             try:
-                with attempt:
+                try:
                     if unsure and settle:
                         try:
                             return settle()
                         except Unsettled:
                             unsure = False
                     return send()
+                finally:
+                    attempt.close()
             except (DatabaseError, InterfaceError) as error:
                 if (cause := _signal_handlers_exception(error, connection, handled)) is not None:
                     raise cause from None

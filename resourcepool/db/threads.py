@@ -38,8 +38,10 @@ class SignalSafeEvent:
 
     def wake(self) -> None:
         """End the wait, or the next one."""
-        with contextlib.suppress(RuntimeError):  # set already
+        try:  # ``contextlib.suppress`` would take longer than the rest
             self._lock.release()
+        except RuntimeError:  # set already
+            pass
 
     def wait(self, seconds: float) -> bool:
         """Wait for ``wake``, up to ``seconds``; returns whether it came. The next wait needs another ``wake``.
@@ -144,19 +146,22 @@ class Outcome:
     """Set once, by the first of ``serve``, ``fail`` and ``cancel``.
 
     Replaces ``Future``, whose lock a signal handler can leave locked (``SignalSafeEvent``).
+
+    Attributes:
+        decided: empty until it is set; then the leases and the error.
     """
 
-    __slots__ = ("_callback", "_decided", "_event")
+    __slots__ = ("_callback", "_event", "decided")
 
     def __init__(self) -> None:
         self._event = SignalSafeEvent()
-        self._decided: dict[str, tuple[list[Any], BaseException | None]] = {}
+        self.decided: dict[str, tuple[list[Any], BaseException | None]] = {}
         self._callback: Callable[[], object] | None = None
 
     @property
     def is_done(self) -> bool:
         """Whether it has been set."""
-        return bool(self._decided)
+        return bool(self.decided)
 
     @property
     def is_cancelled(self) -> bool:
@@ -190,7 +195,7 @@ class Outcome:
 
     def wait(self, seconds: float) -> None:
         """Wait up to ``seconds`` until it is set or ``wake`` is called; for a single thread."""
-        if not self.is_done:
+        if not self.decided:
             self._event.wait(max(0.0, seconds))
 
     def wake(self) -> None:
@@ -205,11 +210,11 @@ class Outcome:
 
     @property
     def _result(self) -> tuple[list[Any], BaseException | None]:
-        return self._decided.get("", ([], None))
+        return self.decided.get("", ([], None))
 
     def _decide(self, leases: list[Any], error: BaseException | None) -> bool:
         result = leases, error
-        is_first = self._decided.setdefault("", result) is result
+        is_first = self.decided.setdefault("", result) is result
         self._event.wake()
         if self._callback is not None:
             self._callback()

@@ -14,7 +14,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -30,12 +29,8 @@ RECHECK = 1.0  # seconds until a session that the same attempt opened meanwhile 
 WATCHED = "postgresql"  # Django's name of the database whose driver has no limit of its own
 
 
-class _Limits(NamedTuple):
-    seconds: float = math.inf  # per attempt
-    ends_by: Callable[[], float] | None = None
-
-
-_limits: ContextVar[_Limits] = ContextVar("resourcepool_limits", default=_Limits())  # noqa: B039 (immutable)
+_Limits = tuple[float, Callable[[], float] | None]  # seconds of each attempt, and when all must have ended
+_limits: ContextVar[_Limits] = ContextVar("resourcepool_limits", default=(math.inf, None))
 
 
 class statement_timeout:  # noqa: N801 (used like a function; a generator would cost more for each statement)
@@ -55,16 +50,15 @@ class statement_timeout:  # noqa: N801 (used like a function; a generator would 
         self._seconds, self._ends_by = seconds, ends_by
 
     def __enter__(self) -> None:
-        outer = _limits.get()
-        seconds = min(outer.seconds, self._seconds)
-        self._token = _limits.set(_Limits(seconds, self._ends_by or outer.ends_by))
+        seconds, ends_by = _limits.get()
+        self._token = _limits.set((min(seconds, self._seconds), self._ends_by or ends_by))
 
     def __exit__(self, *raised: object) -> None:
         _limits.reset(self._token)
 
 
 class StatementAttempt:
-    """One attempt of a statement; outside ``statement_timeout`` it has no limit.
+    """One attempt of a statement, which begins now; outside ``statement_timeout`` it has no limit.
 
     Attributes:
         ends_by: see ``statement_timeout``.
@@ -73,33 +67,21 @@ class StatementAttempt:
         is_timed_out: whether it took longer.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_began",
-        "_is_watched",
-        "_limit",
-        "_session",
-        "connection",
-        "ends_by",
-        "is_timed_out",
-        "shutdown_at",
-        "until",
-    )
+    until, shutdown_at = math.inf, math.inf
+    is_timed_out = _is_watched = False
+    _began = 0.0
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self.connection, self.is_timed_out, self.until = connection, False, math.inf
-        self._limit, self.ends_by = _limits.get()
-        self._is_watched = False
-
-    def __enter__(self) -> None:
-        self._session = self.connection.connection
-        is_limited = self.connection.vendor == WATCHED and self._limit < math.inf
-        if is_limited or (self.ends_by is not None and self.connection.vendor != "sqlite"):
+        self.connection, self._session = connection, connection.connection
+        limit, self.ends_by = _limits.get()
+        is_limited = connection.vendor == WATCHED and limit < math.inf
+        if is_limited or (self.ends_by is not None and connection.vendor != "sqlite"):
             self._began, self._is_watched = monotonic(), True
-            self.until = self.shutdown_at = self._began + self._limit
+            self.until = self.shutdown_at = self._began + limit
             watchdog.watch(self)
 
-    def __exit__(self, *raised: object) -> None:
+    def close(self) -> None:
+        """End it, whether it succeeded or not."""
         if self._session is not self.connection.connection:
             dialect.remember_own_session(self.connection)
         if self._is_watched:

@@ -14,26 +14,25 @@ import math
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
-
-from django.db import connections
-from django.db.backends.base.base import BaseDatabaseWrapper
+from typing import TYPE_CHECKING, Any
 
 from resourcepool.clock import monotonic
 from resourcepool.db import dialect
 from resourcepool.db.background import PAUSE_AFTER_FAILURE, RENEWALS, Routine, background_thread, log_errors
-from resourcepool.db.retry import retrying
 from resourcepool.db.rows import batched
 from resourcepool.db.threads import Daemon, Wakeup, per_process
 from resourcepool.db.timeouts import watchdog
-from resourcepool.db.transactions import unlocked
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.models import Model
+from resourcepool.leases.renewal import lose, renew_together
 from resourcepool.leases.terms import MIN_TTL, Trust
+
+if TYPE_CHECKING:
+    from resourcepool.leases.lease import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +44,14 @@ class Keeper:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[Any, None] = {}
+        self._kept: dict[Lease, None] = {}
         self._routines: dict[str, Routine] = {}
         self._watch = Wakeup()
         self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
         self._unavailable: set[str] = set()  # databases that did not answer: one warning each is enough
 
-    def keep(self, lease: Any) -> None:
+    def keep(self, lease: "Lease") -> None:
         """Renew and watch ``lease`` from now on."""
         self._kept[lease] = None
         routine = self._routines.get(lease.using)
@@ -67,15 +66,15 @@ class Keeper:
         if trust.until < self._watch.next_at:
             self._watch.bring_forward(trust.until)
 
-    def remove(self, lease: Any) -> None:
+    def remove(self, lease: "Lease") -> None:
         """Stop renewing and watching ``lease``."""
         self._kept.pop(lease, None)
 
-    def leases(self) -> list[Any]:
+    def leases(self) -> "list[Lease]":
         """Return all leases that this process renews."""
         return [lease for lease in list(self._kept) if lease._is_renewed]
 
-    def unreleased(self) -> list[Any]:
+    def unreleased(self) -> "list[Lease]":
         """Return all leases that this process holds, including those whose release failed."""
         return list(self._kept)
 
@@ -87,7 +86,7 @@ class Keeper:
             for lease in self.unreleased()
         )
 
-    def is_renewing(self, lease: Any) -> bool:
+    def is_renewing(self, lease: "Lease") -> bool:
         """Whether ``lease`` is being renewed."""
         return lease in self._kept and lease._is_renewed
 
@@ -115,7 +114,7 @@ class Keeper:
         self._watcher.ensure_started()
         return routine
 
-    def _kept_on(self, using: str) -> list[Any]:
+    def _kept_on(self, using: str) -> "list[Lease]":
         return [lease for lease in self.leases() if lease.using == using]
 
     def _renew_due_leases(self, using: str) -> float:
@@ -153,7 +152,7 @@ class Keeper:
             if after is not None and not lease._is_leak_reported and lease._trust.granted_at + after <= now:
                 _report_leak(lease, sentence_for("held_long", seconds=after))
 
-    def _renew(self, using: str, batch: list[Any]) -> float:
+    def _renew(self, using: str, batch: "list[Lease]") -> float:
         """Renew one batch independently of the others; return when to run again."""
         try:
             renewed_all = renew_together(using, batch)
@@ -197,7 +196,7 @@ class Keeper:
         return wake_at
 
 
-def unreferenced(leases: list[Any]) -> list[Any]:
+def unreferenced(leases: "list[Lease]") -> "list[Lease]":
     """Return the leases that nothing refers to but a dict and this list of its keys."""
     return [lease for lease, count in zip(leases, _references(leases), strict=True) if count <= _MIN_REFERENCES]
 
@@ -219,80 +218,9 @@ def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:
     return max(now + MIN_TTL / 2, min(moments, default=math.inf))
 
 
-def _report_leak(lease: Any, why: str) -> None:
+def _report_leak(lease: "Lease", why: str) -> None:
     with log_errors("could not report to every receiver that %s may be leaked", lease):
         lease._report_leak(why)
-
-
-def renew_together(using: str, leases: Sequence[Any]) -> bool:
-    """Renew leases of one model in one statement, each for its own ttl, and mark lost ones.
-
-    Returns:
-        False: some rows are locked by other transactions; their leases are left for the next renewal.
-
-    Raises:
-        DatabaseUnavailable: it is unknown which were renewed.
-    """
-    model, connection = leases[0].model, connections[using]
-    held = [_Held(lease._trust, lease, lease.pk, lease.fence) for lease in leases]
-    if len({grant.pk for grant in held}) < len(held):  # an older handle of the same row is among them
-        held = _mark_lost(using, held)
-    sent_at, renewed = _send(connection, model, held)
-    complete = renewed is not None
-    if renewed is None:  # a locked row must not cost this process all other leases
-        free = unlocked(connection, model, [grant.pk for grant in held])
-        held = [grant for grant in held if grant.pk in free]
-        sent_at, renewed = _send(connection, model, held)
-    if renewed is None:
-        return False
-    if renewed < len(_grants(held)):
-        held = _mark_lost(using, held)
-    if renewed != len(_grants(held)):
-        return False  # it is unknown which were renewed
-    for grant in held:
-        grant.trust.confirm(sent_at)
-    return complete
-
-
-class _Held(NamedTuple):
-    """One grant in a batch, even if ``fix()`` moves its handle to another row meanwhile."""
-
-    trust: Trust  # read first: if ``fix()`` runs in between, the renewal confirms the old window
-    lease: Any
-    pk: Any
-    fence: int
-
-
-def _mark_lost(using: str, held: list[_Held]) -> list[_Held]:
-    """Mark leases whose fence changed as lost; return the rest."""
-    if not held:
-        return []
-    model, connection, pks = held[0].lease.model, connections[using], [grant.pk for grant in held]
-    live = retrying(connection, lambda: verbs.live_fences(connection, model, pks))
-    for grant in held:
-        if live.get(grant.pk) != grant.fence and grant.lease._is_renewed:
-            lose(grant.lease, verbs.TAKEN, grant.trust)
-    return [grant for grant in held if live.get(grant.pk) == grant.fence]
-
-
-def lose(lease: Any, reason: str, trust: Trust) -> None:
-    """Mark a lease as lost; log errors of the receivers."""
-    with log_errors("could not report to every receiver that %s is lost", lease):
-        lease._lose(reason, trust)
-
-
-def _grants(held: list[_Held]) -> set[tuple[object, int]]:
-    return {(grant.pk, grant.fence) for grant in held}
-
-
-def _send(connection: BaseDatabaseWrapper, model: Model, held: list[_Held]) -> tuple[float, int | None]:
-    sent_at, ttls = monotonic(), dict[tuple[Any, int], float]()
-    for one in held:  # each handle of a grant trusts its own ttl, so the longest one is written
-        grant = one.pk, one.fence
-        ttls[grant] = max(one.trust.next_ttl(sent_at), ttls.get(grant, 0.0))
-    if not ttls:
-        return sent_at, 0
-    return sent_at, verbs.renew_unless_locked(connection, model, list(ttls), list(ttls.values()))
 
 
 keeper = per_process(Keeper)

@@ -17,9 +17,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.db.retry import retrying
+from resourcepool.db.row_locks import row_locked
 from resourcepool.db.rows import batched
 from resourcepool.db.sync_async import in_thread
-from resourcepool.db.transactions import row_locked
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, RowLocked
 from resourcepool.leases import verbs

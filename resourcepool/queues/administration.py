@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from resourcepool import options
 from resourcepool.db.dialect import DbMicros, DbNow
 from resourcepool.db.retry import Unsettled, retrying
-from resourcepool.db.transactions import row_locked
+from resourcepool.db.row_locks import row_locked
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.options import labels_of

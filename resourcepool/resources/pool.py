@@ -192,7 +192,7 @@ class Pool(PoolSource[M], Generic[M]):
     @async_unsafe(USE_ASYNC)
     def _lease(self, request: Request, wait: bool = True) -> list[ResourceLease[M]]:
         """Claim free rows; if there are too few, wait in line, or return []. Raises like ``acquire``."""
-        claimed = claim(self, request, waits=options.flag("wait", wait))
+        claimed = claim(self, request, waits=wait is True or options.flag("wait", wait))
         if isinstance(claimed, list):
             return claimed
         return run_sync(wait_for, self, request, claimed) if wait else []

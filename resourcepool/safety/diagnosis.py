@@ -3,6 +3,7 @@
 ``problem.TEXTS`` gives the reasons.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import not_
@@ -201,7 +202,7 @@ def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
     if not dialect.supports(connection):
         return Diagnosis([problem("E004", about, database=connection.display_name)])
     try:
-        with statement_timeout(), StatementAttempt(connection):
+        with statement_timeout(), contextlib.closing(StatementAttempt(connection)):
             inspected = inspector(connection)
             facts = {**inspected.server(), **_declared(connection)}
             leased = models_on(connection.alias)

@@ -96,7 +96,8 @@ def _claim_now(source: Source, request: Request, loop: Loop | None) -> Leases | 
 def _begin(made: list[Waiter], source: Source, request: Request, loop: Loop | None) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them; ``made``: see ``_enqueue``."""
     if request.fifo_once:
-        return _enqueue(made, source, request, loop, NoneFree(monotonic(), had_session=False))
+        none_free = NoneFree(connections[source.using], monotonic(), had_session=False)
+        return _enqueue(made, source, request, loop, none_free)
     claimed = claim(source, request, loop)
     return claimed if isinstance(claimed, list) else _enqueue(made, source, request, loop, claimed)
 
@@ -111,12 +112,11 @@ def _enqueue(
     Args:
         made: gets the waiter before it has a ticket, for a caller whom Ctrl-C keeps from getting the result.
     """
-    connection = connections[source.using]
+    connection, began, had_session, db_error = none_free
     if request.fifo_once:
         refuse_open_transaction(connection, is_allowed=request.allow_in_transaction)
     elif not can_wait(connection, request):
         raise source.timed_out(request, "", None)
-    began, had_session, db_error = none_free
     holder = request.terms.holder or default_holder()
     waiter = Waiter(source, connection.alias, request, holder, loop, began=began, db_error=db_error)
     waiter.keeps_session = had_session and not request.ends_session
@@ -187,9 +187,9 @@ def _scan(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None
     """Give this waiter the free rows that are due to it; return the grants if it has got all its rows."""
     model, request, ticket = waiter.model, waiter.request, waiter.ticket
     assert ticket is not None  # noqa: S101 (for the type checker)
-    seen, given = assignment.assign_free_rows(connection, model, request.selector, only=[ticket.pk])
-    rows = given.get(ticket.pk, ())
-    if len(rows) >= request.count or len(seen.free) >= len(given) + FIRST_IN_LINE:
+    assigned = assignment.assign_free_rows(connection, model, request.selector, only=[ticket.pk])
+    rows = assigned.given.get(ticket.pk, ())
+    if len(rows) >= request.count or assigned.spare >= FIRST_IN_LINE:
         waiter.pacing.found_free()  # a claim would have succeeded with less work
     if len(rows) < request.count:
         return None
@@ -210,7 +210,7 @@ async def _wait_in_task(waiter: Waiter, stop: Callable[[], bool]) -> None:
 
     waiter.outcome.add_done_callback(wake_task)
     poller.join(waiter)
-    seconds = waiter.seconds_left
+    seconds = waiter.ends_at - monotonic()
     with periodic_wakeup(), contextlib.suppress(TimeoutError):
         async with asyncio.timeout(None if math.isinf(seconds) else seconds):
             while not (waiter.is_done or stop()):

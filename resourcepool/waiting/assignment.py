@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -68,27 +68,37 @@ def allot(
     return given
 
 
+class Assigned(NamedTuple):
+    """What ``assign_free_rows`` did.
+
+    Attributes:
+        seen: the rows that were free for the selector before.
+        given: {ticket: its rows now} of the tickets that got some.
+        spare: number of these free rows that no ticket was due.
+    """
+
+    seen: FreeRows
+    given: dict[int, HeldRows]
+    spare: int
+
+
 def assign_free_rows(
     connection: BaseDatabaseWrapper,
     model: Model,
     selector: str = "{}",
     most: int = FIRST_TICKETS,
     only: Collection[int] | None = None,
-) -> tuple[FreeRows, dict[int, HeldRows]]:
+) -> Assigned:
     """Give free rows to the first matching waiters.
 
     Args:
         most: maximum number of free rows to read.
         only: give only the rows that are due to these tickets; the owners of earlier tickets scan themselves.
 
-    Returns:
-        The rows that were free for ``selector`` (and for ``only``), and {ticket: its rows now} of the tickets that got
-        some.
-
     Raises:
         DatabaseUnavailable: some rows may have been given.
     """
-    served: dict[int, WaitingTicket] = {}
+    served, due = dict[int, WaitingTicket](), set[Any]()
     seen = read_free_rows(connection, model, model.where(selector, connection), most)
     if seen.free and (line := tickets.in_line(connection, model, selector=selector)):
         by_selector = {selector: seen}
@@ -98,16 +108,18 @@ def assign_free_rows(
 
         def take(ticket: WaitingTicket, pk: Any) -> bool:
             if only is not None and ticket.pk not in only:
-                seen.free.pop(pk, None)  # not free for these
+                due.add(pk)
                 return True
             ticket = served.get(ticket.pk, ticket)
             given = _give_free(connection, model, pk, fences[pk], ticket)
             if given:
+                due.add(pk)
                 served[ticket.pk] = ticket.given(pk, fences[pk] + 1)
             return given
 
         allot(line, {wanted: list(rows.free) for wanted, rows in by_selector.items()}, take)
-    return seen, {pk: ticket.holds for pk, ticket in served.items()}
+    given = {pk: ticket.holds for pk, ticket in served.items()}
+    return Assigned(seen, given, len(seen.free.keys() - due))
 
 
 def return_due_rows(model: Model, using: str) -> None:

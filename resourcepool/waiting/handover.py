@@ -123,30 +123,36 @@ def give(
 
 
 def give_to_first(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, line: Sequence[WaitingTicket]
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    pk: Any,
+    fence: int,
+    line: str,
+    first: Sequence[WaitingTicket],
 ) -> bool:
     """Give this row to the first of these tickets that still waits and gets no other row at the same moment.
 
     Args:
-        line: 1 to ``FIRST_TICKETS`` tickets in the order of service, which take any row.
+        line: the name of the row's line.
+        first: 1 to ``FIRST_TICKETS`` tickets in the order of service, which take any row.
 
     Returns:
         False: nothing has changed.
     """
     if not (sql := of(connection, model).give_to_first):
-        return any(give(connection, model, pk, fence, ticket) for ticket in line)
-    keys = [ticket.pk for ticket in line]
+        return any(give(connection, model, pk, fence, ticket) for ticket in first)
+    keys = [ticket.pk for ticket in first]
     keys += keys[-1:] * (FIRST_TICKETS - len(keys))
     params = {"pk": key(connection, model, pk), "fence": fence, **dict(zip(TICKET_PARAMS, keys, strict=True))}
     params["granted"] = tickets.written([(pk, fence + 1)])
     given = dialect.run_for_number(connection, sql, params, dialect.of(connection).changed_ticket)
-    for ticket in line:
+    for ticket in first:
         if ticket.pk == given:
-            note_given(connection.alias, line_of(model, pk), ticket.pk, ticket.address)
+            note_given(connection.alias, line, ticket.pk, ticket.address)
     return given is not None
 
 
-def give_in_line(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+def give_in_line(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, line: str) -> bool:
     """Read the first tickets and ``give_to_first`` in one statement, where the database can and all take any row.
 
     Returns:
@@ -154,7 +160,6 @@ def give_in_line(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: 
     """
     if not (sql := of(connection, model).give_in_line):
         return False
-    line = line_of(model, pk)
     granted = tickets.written([(pk, fence + 1)])
     params = {"pk": key(connection, model, pk), "fence": fence, "granted": granted, "pool": line}
     if (given := dialect.run(connection, sql, params, dialect.first_row)) is None:

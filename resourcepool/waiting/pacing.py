@@ -13,7 +13,7 @@ SHORTEST = 0.004  # between two looks
 # With ``FAR``: nothing; but a tenth of waits that take seconds.
 NEAR = 0.01  # between two looks of the first in line, as a share of their wait so far
 # With ``NEAR``: 15 % of the rate, and twice the p99.
-FAR = 0.1  # the same for the others
+FAR = 0.15  # the same for the others
 LONGEST = 2.0  # between two looks
 # With 0.2: nothing but statements, a tenth of those of 1,000 waiters; scans are for rows that expire.
 SCAN = 0.5  # between two scans, as a share of the wait so far

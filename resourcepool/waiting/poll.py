@@ -63,21 +63,20 @@ class Poller:
         try:
             self.join(waiter, waiter.outcome.wake)
             with limited(waiter.request):
-                while not waiter.is_over(stop):
-                    due, now = self._due() if self._leads(waiter) else math.inf, monotonic()
-                    if due <= now:
-                        self.take_turn()
-                        continue
+                while not (waiter.outcome.decided or waiter.ends_at <= (now := monotonic()) or stop()):
+                    due = self._due() if self._leads(waiter) else math.inf
                     if not waiter.keeps_session and math.isinf(due) and now > began + SESSION_KEPT:
                         dialect.close_own_session(connections[self.using])
                     # Wakes up periodically: a signal, or the end of the thread that took turns, may be missed.
-                    waiter.outcome.wait(min(POLL, waiter.seconds_left, due - now))
+                    waiter.outcome.wait(min(POLL, waiter.ends_at - now, due - now))
+                    if due <= monotonic() and not waiter.outcome.decided:
+                        self.take_turn()
         finally:
             self._resign(waiter)
 
     def decide(self, waiter: Waiter) -> None:
         """Wait until the database has decided whether the late ``waiter`` was served in time."""
-        waiter.is_late = waiter.keeps_session = True
+        waiter.is_late, waiter.ends_at, waiter.keeps_session = True, math.inf, True
         if waiter.loop is None:
             self.wait(waiter, never)
         while not waiter.is_done:

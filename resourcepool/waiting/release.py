@@ -54,13 +54,13 @@ def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: 
     pacing = pacing_of(line_name, connection.alias)
     if pacing.awaited_until <= monotonic() and _free_if_nobody_waits(*row, line_name, pacing):
         return True
-    if handover.give_in_line(*row):
+    if handover.give_in_line(*row, line_name):
         return True
     for _ in range(MAX_READS):
         line = tickets.in_line(connection, model, FIRST_TICKETS, selector_of(model, pk))
         pacing.found_line(len(line), monotonic())
         takes_any = _first_that_take_any(model, line)
-        if takes_any and handover.give_to_first(*row, takes_any):
+        if takes_any and handover.give_to_first(*row, line_name, takes_any):
             return True
         if not line and _free_if_nobody_waits(*row, line_name, pacing):
             return True

@@ -46,7 +46,7 @@ def _assign(connection: BaseDatabaseWrapper, model: Model, mine: list[Waiter], n
             on_time = _is_any_near(connection, model, selector, alike) or not has_waited_long
         # Many scan soon after their first look: for each other, they would try to give the same rows.
         own = None if has_waited_long else {ticket.pk for waiter in alike if (ticket := waiter.ticket)}
-        seen, _ = assignment.assign_free_rows(connection, model, selector, FIRST_TICKETS + demand, own)
+        seen = assignment.assign_free_rows(connection, model, selector, FIRST_TICKETS + demand, own).seen
         if seen.next_in is not None and on_time:
             soonest = min(soonest, max(seen.next_in, TOGETHER))
         if seen.free:

@@ -61,11 +61,13 @@ class NoneFree(NamedTuple):
     """A claim that got no rows: what its caller must know to wait.
 
     Attributes:
+        connection: its thread's.
         began: when it began, by this process's clock.
         had_session: whether its thread had a session of the database before.
         db_error: the database's error, if it may be back before the timeout.
     """
 
+    connection: BaseDatabaseWrapper
     began: float
     had_session: bool
     db_error: DatabaseUnavailable | None = None
@@ -85,16 +87,16 @@ def claim(
         DatabaseUnavailable: only without waiting, or if the database refuses the login.
     """
     connection = connections[source.using]
-    none_free = NoneFree(monotonic(), connection.connection is not None)
+    none_free = NoneFree(connection, monotonic(), connection.connection is not None)
     waits = waits and can_wait(connection, request)
     if not (waits and connection.autocommit):
         refuse_open_transaction(connection, is_allowed=request.allow_in_transaction)
+    if waits:
+        line = line_name(source.model, request.selector)
+        if pacing_of(line, connection.alias).waits_until > none_free.began:
+            return none_free
     with limited(request):
-        if waits:
-            line = line_name(source.model, request.selector)
-            if pacing_of(line, connection.alias).waits_until > none_free.began:
-                return none_free
-        elif not connection.in_atomic_block:
+        if not (waits or connection.in_atomic_block):
             # Waiters first: callers that do not wait must not overtake them.
             assign_to_all(connection, source.model, request.selector)
         try:

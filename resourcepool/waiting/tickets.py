@@ -21,7 +21,8 @@ from resourcepool.waiting.models import Ticket, line_name
 
 MAX_TICKETS = 10_000  # read at once; tickets further back are not served yet anyway
 
-_to_json = json.JSONEncoder(ensure_ascii=False).encode  # ``json.dumps`` makes an encoder for each call
+# ``json.dumps`` makes an encoder for each call, and ``json.loads`` calls this in three steps.
+_to_json, _from_json = json.JSONEncoder(ensure_ascii=False).encode, json.JSONDecoder().raw_decode
 
 Row = tuple[Any, int]  # its primary key and fence
 HeldRows = tuple[Row, ...]
@@ -33,11 +34,13 @@ class NewTicket(NamedTuple):
     Attributes:
         sent_at: this process's clock just before the INSERT.
         grant_seconds: how long a row that is granted to the ticket stays granted until it is renewed.
+        ttl: how long the ticket stays in line until it is renewed.
     """
 
     pk: int
     sent_at: float
     grant_seconds: float
+    ttl: float
 
 
 class TicketState(NamedTuple):
@@ -120,6 +123,7 @@ class _Texts:
         seen = columns("id fence granted collected is_waiting")
         left = db_dialect.micros_until.format(moment=column.busy_before)
         self.look = f"SELECT {seen}, {left} FROM {table} WHERE {column.id} IN "  # noqa: S608
+        self.look_at_one = f"{self.look}(%s)"
         self.renew = (
             f"UPDATE {table} SET {column.busy_before} = {db_dialect.later} "  # noqa: S608
             f"WHERE {column.is_waiting} = {db_dialect.true} AND {alive} AND {column.id} IN "
@@ -156,7 +160,7 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
         return int(pk)
 
     send = partial(dialect.run, connection, of(connection).take, params, read)
-    return NewTicket(retrying(connection, send, settle=settle), sent_at, grant_seconds)
+    return NewTicket(retrying(connection, send, settle=settle), sent_at, grant_seconds, ttl)
 
 
 def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> NewTicket | None:
@@ -166,12 +170,14 @@ def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
     line = Ticket.objects.using(connection.alias).in_line_for(model, request.selector)
     mine = line.filter(holder=holder)
     pk = retrying(connection, mine.values_list("pk", flat=True).first)
-    return None if pk is None else NewTicket(pk, 0.0, 0.0)
+    return None if pk is None else NewTicket(pk, 0.0, 0.0, 0.0)
 
 
 def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, TicketState]:
     """Return {key: current state} of the tickets that exist."""
-    rows = fetch_rows(connection, f"{of(connection).look}({_marks(pks)})", pks)
+    texts = of(connection)
+    sql = texts.look_at_one if len(pks) == 1 else f"{texts.look}({_marks(pks)})"
+    rows = fetch_rows(connection, sql, pks)
     return {
         pk: TicketState(
             fence, _pairs(granted if collected == "[]" else collected), bool(waits), left_us / 1_000_000
@@ -235,12 +241,12 @@ def expired_for(connection: BaseDatabaseWrapper, model: Model, seconds: float) -
 
 def written(pairs: Sequence[Row]) -> str:
     """Return rows as JSON, as stored in ``granted`` and ``collected``."""
-    plain = [[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs]
-    return _to_json(plain)
+    plain = [f"[{pk}, {fence}]" if isinstance(pk, int) else _to_json([str(pk), fence]) for pk, fence in pairs]
+    return f"[{', '.join(plain)}]"
 
 
 def _pairs(rows: str) -> HeldRows:
-    return () if rows == "[]" else tuple((pk, fence) for pk, fence in json.loads(rows))
+    return () if rows == "[]" else tuple(map(tuple, _from_json(rows)[0]))
 
 
 def _marks(pks: Sequence[int]) -> str:

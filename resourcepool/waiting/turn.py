@@ -68,30 +68,36 @@ class Turns:
 
     def take(self) -> None:
         """Serve waiters that were given rows, and do other work that is due; raises DatabaseUnavailable."""
-        noticed = dict(self._noticed)
-        self._drop_done()
-        self._finish_fifo_once()
-        waiters = list(self.waiters)
-        for waiter in [waiter for waiter in waiters if waiter.ticket is None]:
-            self._take_ticket(waiter)
+        noticed, waiters = dict(self._noticed), self._not_done()
+        for waiter in waiters:
+            if waiter.request.fifo_once:
+                self._finish_fifo_once(waiter)
+            elif waiter.ticket is None:
+                self._take_ticket(waiter)
         now = monotonic()
-        self._renew(waiters, now)
-        self._look(noticed, now)
+        if soonest(waiters, RENEW_AT) <= now:
+            self._renew(waiters, now)
+        if noticed or soonest(waiters, NEXT_LOOK) <= now:
+            self._look(noticed, now)
         for ticket, notice in noticed.items():  # only now: after an interruption, the next thread looks at them
             if self._noticed.get(ticket) is notice:
                 self._noticed.pop(ticket, None)
-        self._scan_when_due()
+        if soonest(self.waiters, NEXT_SCAN) <= (now := monotonic()):
+            self._scan(now)
 
-    def _drop_done(self) -> None:
-        """Remove the waiters that are done; those that gave up leave the line."""
+    def _not_done(self) -> list[Waiter]:
+        """Remove the waiters that are done, and return the others; those that gave up leave the line."""
+        waiting, done = list[Waiter](), list[Waiter]()
         for waiter in list(self.waiters):
-            if waiter.is_orphaned:
+            if waiter.loop is not None and waiter.is_orphaned:
                 waiter.outcome.cancel()
-        done = [waiter for waiter in list(self.waiters) if waiter.is_done]
-        if gone := [waiter for waiter in done if not waiter.outcome.leases]:
-            self.remove(gone)
-        for waiter in done:
-            self.use(waiter)
+            (done if waiter.is_done else waiting).append(waiter)
+        if done:
+            if gone := [waiter for waiter in done if not waiter.outcome.leases]:
+                self.remove(gone)
+            for waiter in done:
+                self.use(waiter)
+        return waiting
 
     def use(self, waiter: Waiter) -> None:
         """Note that this waiter was served; its ticket is removed later, together with others."""
@@ -131,7 +137,7 @@ class Turns:
 
     def _take_ticket(self, waiter: Waiter) -> None:
         """Take another ticket, after an outage of the database or a long pause of this process."""
-        if waiter.is_done or waiter.request.fifo_once:
+        if waiter.is_done:
             return
         waiter.insert_in_doubt = True
         try:
@@ -145,23 +151,20 @@ class Turns:
         if waiter.is_done:  # it gave up during the INSERT: the next turn removes its ticket
             self.waiters[waiter] = None
 
-    def _finish_fifo_once(self) -> None:
-        """Finish ``fifo_once`` waiters: served with nothing if the ticket is gone, timed out if the DELETE succeeds."""
-        for waiter in [waiter for waiter in list(self.waiters) if waiter.request.fifo_once]:
-            if (ticket := waiter.ticket) is None:
-                waiter.outcome.serve([])  # its ticket expired, so a row may have passed it over
-                self.waiters.pop(waiter, None)
-            elif waiter.is_late and tickets.leave(self._connection, [ticket.pk]):
-                waiter.clear_ticket()
-                waiter.outcome.cancel()
-                self.waiters.pop(waiter, None)
-            elif waiter.is_late:
-                waiter.next_look = 0.0  # it has been given a row
+    def _finish_fifo_once(self, waiter: Waiter) -> None:
+        """Finish a ``fifo_once`` waiter: served with nothing if its ticket is gone; timed out if it is late."""
+        if (ticket := waiter.ticket) is None:
+            waiter.outcome.serve([])  # its ticket expired, so a row may have passed it over
+            self.waiters.pop(waiter, None)
+        elif waiter.is_late and tickets.leave(self._connection, [ticket.pk]):
+            waiter.clear_ticket()
+            waiter.outcome.cancel()
+            self.waiters.pop(waiter, None)
+        elif waiter.is_late:
+            waiter.next_look = 0.0  # it has been given a row
 
     def _renew(self, waiters: Sequence[Waiter], now: float) -> None:
-        """Renew all tickets in one statement if one is due; if all still wait, that counts as a look."""
-        if soonest(waiters, RENEW_AT) > now:
-            return
+        """Renew all tickets in one statement; if all still wait, that counts as a look."""
         pks = [ticket.pk for waiter in waiters if (ticket := waiter.ticket)]
         all_wait = tickets.renew(self._connection, pks) == len(waiters)
         for waiter in waiters:
@@ -174,20 +177,27 @@ class Turns:
     # Looks at tickets
 
     def _look(self, noticed: Collection[int], now: float) -> None:
-        if not noticed and soonest(self.waiters, NEXT_LOOK) > now:
+        waiters = list(self.waiters)
+        if len(waiters) == 1:
+            self._serve(waiters, noticed)
             return
-        until = due_until(waiters := list(self.waiters), now)
+        until = due_until(waiters, now)
         looked, batch = set[Waiter](), to_look_at(waiters, noticed, until)
         while batch:
             looked.update(batch)
-            is_moving = False
-            for waiter, grants in look(self._connection, batch, noticed):
-                waiter.deliver(grants)
-                self.use(waiter)
-                is_moving |= waiter.model.line_per_name
+            is_moving = any(waiter.model.line_per_name for waiter in self._serve(batch, noticed))
             more = to_look_at(list(self.waiters), noticed, until) if is_moving else ()
             batch = [waiter for waiter in more if waiter not in looked]
         self._postpone_others_of_lines(looked)
+
+    def _serve(self, waiters: Sequence[Waiter], noticed: Collection[int]) -> list[Waiter]:
+        """Look at the tickets, and return the waiters that were given their rows."""
+        served = []
+        for waiter, grants in look(self._connection, waiters, noticed):
+            waiter.deliver(grants)
+            self.use(waiter)
+            served.append(waiter)
+        return served
 
     def _postpone_others_of_lines(self, looked: Collection[Waiter]) -> None:
         """In lines per name, which are served strictly in order, the others look when the first do."""
@@ -201,11 +211,10 @@ class Turns:
         for waiter in others:
             waiter.next_look = next_looks.get(waiter.line, waiter.next_look)
 
-    def _scan_when_due(self) -> None:
-        now, waiters = monotonic(), list(self.waiters)
-        if soonest(waiters, NEXT_SCAN) <= now:
-            scan(self._connection, waiters, now)
-            self._prune({waiter.model for waiter in waiters}, now)
+    def _scan(self, now: float) -> None:
+        waiters = list(self.waiters)
+        scan(self._connection, waiters, now)
+        self._prune({waiter.model for waiter in waiters}, now)
 
     def _prune(self, models: Collection[Model], now: float) -> None:
         """Remove tickets of crashed processes."""
@@ -286,8 +295,6 @@ def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], until: float
 
     Lines per name are served strictly in order: there, only the first are looked at.
     """
-    if len(waiters) == 1:
-        return waiters if waiters[0].ticket else ()
     chosen, seen = list[Waiter](), Counter[str]()
     for waiter in sorted(waiters, key=PLACE):
         if (ticket := waiter.ticket) is None:
@@ -304,8 +311,6 @@ def due_until(waiters: Sequence[Waiter], now: float) -> float:
 
     One statement looks at many tickets, so the waiters of a process soon look together.
     """
-    if len(waiters) == 1:
-        return now
     due = (waiter.pause(now) for waiter in waiters if waiter.ticket and waiter.next_look <= now + TOGETHER)
     return now + max(TOGETHER, min(due, default=0.0) / 2)
 

@@ -1,7 +1,6 @@
 """A request that waits in line."""
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from resourcepool import hints
@@ -37,6 +36,7 @@ class Waiter:
         holds: its rows so far, if it requests several.
         db_error: the error of the last statement for it, if that failed.
         began: when the request began, by this process's clock.
+        ends_at: when its time is up; infinity after that, until it is decided whether it was served first.
         is_late: only of ``fifo_once``: its time is up, and the database decides whether it was served first.
         keeps_session: its thread's session was open before, so it stays open.
         is_near: it is among the first in line: by the estimate when it took its ticket, or by the last scan.
@@ -56,6 +56,7 @@ class Waiter:
     renew_at: float = 0.0
     holds: HeldRows = ()
     db_error: Exception | None = None
+    ends_at: float = field(init=False)
     is_late: bool = False
     is_near: bool = False
     keeps_session: bool = False
@@ -64,7 +65,8 @@ class Waiter:
     pacing: Pacing = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set the name of its line, and what this process knows of it."""
+        """Set its end, the name of its line, and what this process knows of it."""
+        self.ends_at = self.began + self.request.timeout
         self.model = self.source.model
         self.line = line_name(self.model, self.request.selector)
         self.pacing = pacing_of(self.line, self.using)
@@ -78,7 +80,7 @@ class Waiter:
     @property
     def is_done(self) -> bool:
         """Whether it was served, failed, or was cancelled."""
-        return self.outcome.is_done
+        return bool(self.outcome.decided)
 
     @property
     def is_orphaned(self) -> bool:
@@ -86,27 +88,16 @@ class Waiter:
         return self.loop is not None and self.loop.is_closed()
 
     @property
-    def seconds_left(self) -> float:
-        """Seconds until its time is up; afterwards, until it is decided whether it was served first: no limit."""
-        return self.began + (float("inf") if self.is_late else self.request.timeout) - monotonic()
-
-    @property
     def due(self) -> float:
-        """When it needs a turn of the poller: 0 if it is done, or has been given up."""
-        if self.is_done or self.is_orphaned:
-            return 0.0
-        return min(self.next_look, self.next_scan, self.renew_at)
-
-    def is_over(self, stop: Callable[[], bool]) -> bool:
-        """Whether it is done, should ``stop``, or its time is up."""
-        return self.is_done or (not self.is_late and (self.seconds_left <= 0 or stop()))
+        """When it needs a turn of the poller: 0 if it is done."""
+        return 0.0 if self.outcome.decided else min(self.next_look, self.next_scan, self.renew_at)
 
     def set_ticket(self, ticket: NewTicket) -> None:
         """Note its ticket, and schedule the first look and the next scan."""
         self.ticket, self.insert_in_doubt, self.holds, self.db_error = ticket, False, (), None
         at = ticket.sent_at
-        self.renew_at = at + ticket_ttl() / 3
-        pacing, at_last = self.pacing, self.began + self.request.timeout - LAST_LOOK
+        self.renew_at = at + ticket.ttl / 3
+        pacing, at_last = self.pacing, self.ends_at - LAST_LOOK
         # At the latest after a quarter of the grant, which may expire.
         first = min(pacing.first_look(ticket.pk, at), ticket.grant_seconds / 4)
         self.next_look = min(at + first, max(at + SHORTEST, at_last))
@@ -135,7 +126,7 @@ class Waiter:
 
     def rows_of(self, seen: TicketState) -> HeldRows:
         """Return the rows of its ticket, with primary keys as the type of the model's field."""
-        return tuple((python_key(self.model, pk), fence) for pk, fence in seen.granted)
+        return tuple([(python_key(self.model, pk), fence) for pk, fence in seen.granted])
 
     def deliver(self, grants: list[Grant]) -> None:
         """Deliver these grants; releases them if the waiter was just cancelled.

@@ -10,7 +10,8 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import LeaseLost
-from resourcepool.leases.keeper import keeper, renew_together
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.renewal import renew_together
 from resourcepool.models import Proxy
 from tests.app.models import Bare, Team
 from tests.app.rows import columns, hold, lasts, new, several, steal

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.db.transactions import lockers
+from resourcepool.db.row_locks import lockers
 from resourcepool.models import Proxy
 from tests.app.models import Team
 from tests.app.rows import new

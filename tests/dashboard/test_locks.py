@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
@@ -16,7 +15,7 @@ from resourcepool.history.writer import Entry, write
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Stream
 from resourcepool.signals import EventKind, RowEvent
-from tests.dashboard.test_streams import shown
+from tests.dashboard.test_streams import seen_by, shown
 from tests.status.locks.conftest import A, B, crowd, lock, permits, stands, waits
 
 __all__ = ["crowd"]
@@ -69,13 +68,8 @@ def test_a_deadlock_is_named_and_is_a_problem(admin_client: Client) -> None:
         ("view_proxy", "", "busy"),
     ],
 )
-def test_who_may_see_one_kind_sees_no_other(
-    client: Client, django_user_model: Any, permission: str, seen: str, unseen: str
-) -> None:
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename=permission))
-    client.force_login(user)
-    page = shown(client)
+def test_who_may_see_one_kind_sees_no_other(client: Client, permission: str, seen: str, unseen: str) -> None:
+    page = seen_by(client, permission)
     assert seen in page
     assert unseen not in page
 
@@ -85,18 +79,10 @@ def test_a_line_leads_to_its_page_whatever_it_is_called(admin_client: Client, na
     lock(name, A)
     waits("lock", name, B)
     Stream.objects.create(name=name)
-    (address,) = (
-        one
-        for one in re.findall(r'href="([^"]*)"', shown(admin_client))
-        if "/lock/" in one and "change/" in one
-    )
-    (of_stream,) = (
-        one
-        for one in re.findall(r'href="([^"]*)"', shown(admin_client))
-        if "/stream/" in one and "change/" in one
-    )
-    for one in (address, of_stream):
-        assert f"<h2>{name}</h2>" in admin_client.get(one).content.decode()
+    addresses = re.findall(r'href="([^"]*/(?:lock|stream)/[^"]*change/)"', shown(admin_client))
+    assert len(addresses) == 2
+    for address in addresses:
+        assert f"<h2>{name}</h2>" in admin_client.get(address).content.decode()
 
 
 def test_a_problem_leads_to_what_it_is_about(admin_client: Client) -> None:
@@ -109,7 +95,7 @@ def test_a_problem_leads_to_what_it_is_about(admin_client: Client) -> None:
 
 @pytest.mark.usefixtures("crowd")
 def test_conditions_and_barriers_have_a_panel_for_those_who_may_see_them(
-    client: Client, admin_client: Client, django_user_model: Any
+    client: Client, admin_client: Client
 ) -> None:
     stands("import done", A)
     waits("barrier", "import done", B)
@@ -120,10 +106,7 @@ def test_conditions_and_barriers_have_a_panel_for_those_who_may_see_them(
         there = reverse(f"admin:resourcepool_{model}_change", args=[name])
         assert f'href="{there}"' in panel
         assert "worker-" in admin_client.get(there).content.decode()
-    user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_lock"))
-    client.force_login(user)
-    assert "rp-conditions" not in shown(client)
+    assert "rp-conditions" not in seen_by(client, "view_lock")
 
 
 def test_of_many_barriers_the_panel_shows_the_first_and_leads_to_the_list_of_all(admin_client: Client) -> None:

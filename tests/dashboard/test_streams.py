@@ -87,29 +87,11 @@ def test_where_not_all_streams_are_shown_a_link_leads_to_the_list_of_all(
     assert reverse("admin:resourcepool_stream_changelist") in page
 
 
-def test_one_whose_settings_are_wrong_is_marked_though_it_has_no_tasks(admin_client: Client) -> None:
-    Stream.objects.create(name="oracle")
-    assert "rp-server-dead" not in shown(admin_client)
-    Stream.objects.update(lanes=0)
-    assert "rp-server-dead" in shown(admin_client)
-
-
-def test_a_blocked_task_leads_to_itself_and_failed_ones_to_their_list(admin_client: Client) -> None:
-    granted(Stream.objects.create(name="oracle"), "web-1")
-    submit("oracle", "note", key="a")
-    Task.objects.update(state="blocked")
-    task = reverse("admin:resourcepool_task_change", args=[Task.objects.get().pk])
-    assert f'href="{task}">stream: oracle</a>' in shown(admin_client)
+def test_an_alarm_of_failed_tasks_leads_to_their_list(admin_client: Client) -> None:
+    submit(Stream.objects.create(name="oracle").name, "note", key="a")
     Task.objects.update(state="dead", finished_at=DbLater(0))
     dead = f"{reverse('admin:resourcepool_task_changelist')}?stream=oracle&amp;status=dead"
     assert f'href="{dead}">stream: oracle</a>' in shown(admin_client)
-
-
-def test_a_stream_with_a_blocked_lane_is_marked(admin_client: Client) -> None:
-    granted(Stream.objects.create(name="oracle", lanes=2), "web-1")
-    submit("oracle", "note", key="a")
-    Task.objects.update(state="blocked")
-    assert '<tr class="rp-server-dead">' in shown(admin_client)
 
 
 # The panel of dispensers on the dashboard.

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from resourcepool.db import transactions as short_transactions
-from resourcepool.db.transactions import change_skipping_locked, row_locked
+from resourcepool.db.row_locks import row_locked
+from resourcepool.db.transactions import change_skipping_locked
 from resourcepool.exceptions import RowLocked
 from resourcepool.models import Proxy
 from tests.app.rows import several

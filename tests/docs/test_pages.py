@@ -3,6 +3,7 @@
 A page that does not start its own project (``django-admin startproject``) finds one: ``mysite`` with the app ``shop``.
 """
 
+import contextlib
 import fcntl
 import os
 import secrets
@@ -18,6 +19,7 @@ from zlib import crc32
 
 import dj_database_url
 import pytest
+import pytest_django
 from django.conf import settings
 from django.db import connection
 
@@ -88,45 +90,18 @@ def project(tmp_path_factory: pytest.TempPathFactory, installed: Path) -> Path:
 
 
 @pytest.fixture
-def database() -> Iterator[str]:
+def database(django_db_blocker: pytest_django.DjangoDbBlocker) -> Iterator[str]:
     """The URL of an empty database; for SQLite "", because a new project brings its own."""
     if connection.vendor == "sqlite":
         yield ""
         return
     name = f"docs_{secrets.token_hex(4)}"
-    server = dj_database_url.parse(settings.DATABASE_URL)
-    with _Session(server) as run:
-        run(f"CREATE DATABASE {name}")
-        try:
-            yield urlsplit(settings.DATABASE_URL)._replace(path=f"/{name}").geturl()
-        finally:
-            run(f"DROP DATABASE {name}" + (" WITH (FORCE)" if connection.vendor == "postgresql" else ""))
-
-
-class _Session:
-    """A session of its own, outside of the test's transaction."""
-
-    def __init__(self, server: dict[str, object]) -> None:
-        options = {"host": server["HOST"], "port": int(str(server["PORT"])), "user": server["USER"]}
-        if connection.vendor == "postgresql":
-            import psycopg
-
-            self.session = psycopg.connect(
-                **options, password=server["PASSWORD"], dbname=server["NAME"], autocommit=True
-            )
-        else:
-            import MySQLdb
-
-            self.session = MySQLdb.connect(**options, password=server["PASSWORD"], autocommit=True)
-
-    def __enter__(self):
-        return self.run
-
-    def run(self, statement: str) -> None:
-        self.session.cursor().execute(statement)
-
-    def __exit__(self, *_: object) -> None:
-        self.session.close()
+    with django_db_blocker.unblock(), contextlib.closing(connection.copy()) as session:
+        with session.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+        yield urlsplit(settings.DATABASE_URL)._replace(path=f"/{name}").geturl()
+        with session.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE {name}{' WITH (FORCE)' if session.vendor == 'postgresql' else ''}")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from resourcepool.db.transactions import Locked, lockers
+from resourcepool.db.row_locks import Locked, lockers
 from resourcepool.models import Proxy
 from tests.app.rows import expire, granted, new
 from tests.eventually import eventually

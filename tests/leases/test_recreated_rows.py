@@ -9,9 +9,9 @@ from django.db import connection, transaction
 from resourcepool.db.dialect import read_clock
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.keeper import renew_together
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LEASE_COLUMNS
+from resourcepool.leases.renewal import renew_together
 from tests.app.rows import busy_for, claim, columns, expire, granted, wanted
 from tests.eventually import eventually
 

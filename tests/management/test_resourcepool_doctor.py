@@ -1,15 +1,12 @@
 """``manage.py resourcepool_doctor``, as an operator and as a program sees it."""
 
 import contextlib
-import io
-import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
@@ -18,6 +15,7 @@ from resourcepool.models import Proxy, Ticket
 from tests.aliases import alias
 from tests.app.rows import expire, granted, new, several
 from tests.committed import *  # noqa: F403 (fixtures)
+from tests.management.command_runner import run
 
 KEYS = {"safe", "findings", "databases"}
 DATABASE_KEYS = {
@@ -39,24 +37,10 @@ def _on_committed_rows(transactional_db: None) -> None:
     pass
 
 
-class Said(NamedTuple):
-    code: int
-    text: str
-
-
-def doctor(*arguments: str) -> Said:
-    out = io.StringIO()
-    try:
-        call_command("resourcepool_doctor", *arguments, stdout=out)
-    except SystemExit as ended:
-        return Said(int(ended.code or 0), out.getvalue())
-    return Said(0, out.getvalue())
-
-
 def examined(*arguments: str) -> tuple[int, dict[str, Any]]:
     """Return the exit code, and what ``--json`` says about the only database."""
-    said = doctor("--json", *arguments)
-    (database,) = json.loads(said.text)["databases"]
+    said = run("doctor", "--json", *arguments)
+    (database,) = said.json["databases"]
     return said.code, database
 
 
@@ -65,9 +49,9 @@ def levels(database: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_safe_database_ends_with_code_0_and_says_so_last() -> None:
-    code, text = doctor()
-    assert code == 0
-    assert text.splitlines()[-1].startswith("Safe.")
+    said = run("doctor")
+    text = said.out
+    assert (said.code, text.splitlines()[-1][:5]) == (0, "Safe.")
     assert "UNSAFE" not in text
     assert "commit: median" in text
     assert "resourcepool.Proxy: indexes used, no sorting: find free rows" in text
@@ -75,7 +59,7 @@ def test_a_safe_database_ends_with_code_0_and_says_so_last() -> None:
 
 
 def test_json_has_the_documented_keys() -> None:
-    said = json.loads(doctor("--json").text)
+    said = run("doctor", "--json").json
     (database,) = said["databases"]
     assert set(said) == KEYS
     assert set(database) == DATABASE_KEYS
@@ -169,11 +153,11 @@ def test_an_ordinary_user_is_enough() -> None:
 def test_a_database_that_does_not_answer_is_unsafe_and_no_password_is_said(tmp_path: Path) -> None:
     name = str(tmp_path / "no" / "db") if connection.vendor == "sqlite" else "resourcepool"
     with alias("strange", NAME=name, HOST="127.0.0.1", PORT="1", PASSWORD="s3cret"):
-        text, json_ = doctor(), doctor("--json")
-    assert text.code == json_.code == 1
-    assert "no answer" in text.text
-    assert "s3cret" not in text.text + json_.text
-    (database,) = json.loads(json_.text)["databases"]
+        text, as_json = run("doctor"), run("doctor", "--json")
+    assert text.code == as_json.code == 1
+    assert "no answer" in text.out
+    assert "s3cret" not in text.all + as_json.all
+    (database,) = as_json.json["databases"]
     assert levels(database) == {"W020": "unsafe"}
     assert database["commits"] is database["statements"] is None
 
@@ -205,8 +189,8 @@ def test_a_table_that_the_project_makes_itself_may_be_missing() -> None:
 
 def test_what_the_settings_get_wrong_is_told_too() -> None:
     with override_settings(RESOURCEPOOL={"TLL": 3}):
-        said = doctor("--json")
-    (finding,) = json.loads(said.text)["findings"]
+        said = run("doctor", "--json")
+    (finding,) = said.json["findings"]
     assert said.code == 1
     assert (finding["id"], finding["level"]) == ("resourcepool.E001", "unsafe")
 
@@ -217,7 +201,7 @@ def test_a_silenced_check_does_not_make_it_unsafe() -> None:
         assert examined("--no-write")[0] == 1
         with override_settings(SILENCED_SYSTEM_CHECKS=["resourcepool.W010"]):
             code, found = examined("--no-write")
-            assert "silenced" in doctor("--no-write").text
+            assert "silenced" in run("doctor", "--no-write").out
     assert (code, levels(found)["W010"]) == (0, "silenced")
 
 
@@ -238,21 +222,14 @@ def test_each_database_with_leases_is_examined_or_the_one_asked_for() -> None:
             return "strange" if model is Proxy else "default"
 
     with alias("strange"), override_settings(DATABASE_ROUTERS=[Split()]):
-        both = json.loads(doctor("--json").text)["databases"]
+        both = run("doctor", "--json").json["databases"]
         _, one = examined("--database", "strange")
     assert [database["database"] for database in both] == ["default", "strange"]
     assert {lease["model"] for lease in one["leases"]} == {"resourcepool.Proxy"}
 
 
-def test_an_unknown_database_is_refused() -> None:
-    with pytest.raises(CommandError, match=r"unknown database 'nowhere'; DATABASES has: default") as refused:
-        doctor("--database", "nowhere")
-    assert refused.value.returncode == 2
-
-
-def test_a_database_without_leases_is_refused() -> None:
-    with (
-        alias("strange", leased=False),
-        pytest.raises(CommandError, match="database 'strange' holds no leases"),
-    ):
-        doctor("--database", "strange")
+def test_a_database_that_is_unknown_or_without_leases_is_refused() -> None:
+    refused = run("doctor", "--database", "nowhere")
+    assert (refused.err, refused.code) == ("unknown database 'nowhere'; DATABASES has: default\n", 2)
+    with alias("strange", leased=False):
+        assert "database 'strange' holds no leases" in run("doctor", "--database", "strange").err

@@ -127,11 +127,10 @@ class TestChanges:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["show", "mails"], "queue_group='mails' is not allowed: it must be one of orders; "),
-        (["plan", "mails"], "queue_group='mails' is not allowed: it must be one of orders; "),
-        (["add", "mails", "1"], "queue_group='mails' is not allowed: it must be one of orders; "),
-        (["drain", "mails", "A"], "queue_group='mails' is not allowed: it must be one of orders; "),
-        (["pause", "mails"], "queue_group='mails' is not allowed: it must be one of orders; "),
+        *(
+            ([*words.split()], "queue_group='mails' is not allowed: it must be one of orders; ")
+            for words in ("show mails", "plan mails", "add mails 1", "drain mails A", "pause mails")
+        ),
         (
             ["add", "orders", "x", "--new"],
             "queue_group='orders' is not allowed: this name is already in use",

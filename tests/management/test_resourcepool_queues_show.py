@@ -5,7 +5,6 @@ import re
 import pytest
 
 from resourcepool.db.dialect import DbLater
-from resourcepool.management import subcommands
 from resourcepool.models import Queue, QueueGroup, Server
 from resourcepool.queues import administration
 from tests.committed import Statement
@@ -68,21 +67,6 @@ class TestShow:
         assert len(found["queues"]) == 8
         assert [one["queue_id"] for one in found["moves"]] == ["7", "6", "5"]
         assert queues("show", "--json").json.keys() == {"queue_groups", "alarms"}
-
-    def test_watches_until_ctrl_c(self, orders: QueueGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Pause:
-            looks = 0
-
-            def wait(self, seconds: float) -> None:
-                assert seconds == 3.0
-                Pause.looks += 1
-                if Pause.looks == 2:
-                    raise KeyboardInterrupt
-
-        monkeypatch.setattr(subcommands, "interruptible_sleep", Pause().wait)
-        shown = queues("show", "orders", "--watch", 3)
-        assert shown.out.count("orders: sticky") == 2
-        assert shown.code == 0
 
     def test_asks_as_often_however_many_there_are(
         self, orders: QueueGroup, statements: list[Statement]

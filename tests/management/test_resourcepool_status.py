@@ -143,38 +143,26 @@ class TestWatching:
                 raise DatabaseError("gone away")
             return look(self, models, **options)
 
-        class Pause:
-            def wait(self, seconds: float) -> None:
-                assert seconds == 5.0
-                if len(looks) == 3:
-                    raise KeyboardInterrupt
+        def pause(seconds: float) -> None:
+            assert seconds == 5.0
+            if len(looks) == 3:
+                raise KeyboardInterrupt
 
         monkeypatch.setattr(command.Command, "_report", once_down)
-        monkeypatch.setattr(subcommands, "interruptible_sleep", Pause().wait)
+        monkeypatch.setattr(subcommands, "interruptible_sleep", pause)
         shown = run("status", "proxy", "--watch", 5, "--json")
         assert len(shown.out.splitlines()) == 2
         assert shown.err == "gone away\n"
         assert shown.code == 0
 
-    def test_each_look_says_when_it_was(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Pause:
-            def wait(self, seconds: float) -> None:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(subcommands, "interruptible_sleep", Pause().wait)
-        first = run("status", "--watch").out.splitlines()[0]
-        assert datetime.datetime.fromisoformat(first).tzinfo is not None
-
     def test_on_a_terminal_the_rows_stay_in_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Pause:
-            looks = 0
+        pauses = iter([None, KeyboardInterrupt()])
 
-            def wait(self, seconds: float) -> None:
-                Pause.looks += 1
-                if Pause.looks == 2:
-                    raise KeyboardInterrupt
+        def pause(seconds: float) -> None:
+            if (error := next(pauses)) is not None:
+                raise error
 
-        monkeypatch.setattr(subcommands, "interruptible_sleep", Pause().wait)
+        monkeypatch.setattr(subcommands, "interruptible_sleep", pause)
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("COLUMNS", "200")
         hold(new(Proxy), holder="[red]evil\x1b]0;owned\x07[/]")

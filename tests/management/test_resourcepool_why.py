@@ -10,7 +10,6 @@ from resourcepool.locks import Channel
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Proxy
 from resourcepool.queues.administration import create
-from resourcepool.resources.state import Status
 from tests.app.models import Device
 from tests.app.rows import hold, new
 from tests.history.recorded import told
@@ -31,25 +30,6 @@ class TestAResource:
         assert "  since:        unknown" in said
         assert f"  fence:        {lease.fence}" in said
         assert not any("last renewal" in line for line in said), "the history does not know its ttl"
-
-    def test_tells_when_it_was_renewed_and_how_often_that_is_due(self) -> None:
-        proxy = new(Proxy)
-        lease = Proxy.pool.acquire(ttl=15)
-        assert told(proxy) == ["acquired"]
-        assert "(due every 5 s)" in run("why", proxy.pk).out
-        found = run("why", proxy.pk, "--json").json
-        assert 0 <= found["lease"]["renewal"]["ago"] <= 15
-        assert found["lease"]["renewal"]["is_overdue"] in (False, True)  # a loaded machine
-        assert lease is not None
-
-    def test_that_is_put_away_says_why_for_how_long_and_what_to_type(self) -> None:
-        proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="new cable")
-        assert "It is out of service: new cable." in run("why", proxy.host).out
-        assert (
-            f"`manage.py resourcepool_drain resourcepool.Proxy {proxy.pk} --back`" in run("why", proxy.host).out
-        )
-        Proxy.objects.filter(pk=proxy.pk).update(until=DbLater(7_300))
-        assert "It returns to service in 2 h." in run("why", proxy.host).out
 
     def test_tells_how_its_last_leases_ended(self) -> None:
         proxy = new(Proxy)

@@ -6,25 +6,30 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.db.transactions import row_locked
+from resourcepool.db.row_locks import row_locked
 from resourcepool.models import QueueGroup
 from resourcepool.queues import QueueServer, reassignment
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.concurrency.connection_cutter import Interference, Wire, wired
 from tests.eventually import closing
-from tests.queues.members import NAME
+from tests.queues.members import NAME, create_queue_group, wait_for_queues
 
 Serve = Callable[..., QueueServer]
 
 
 @pytest.fixture
 def serve(transactional_db: None) -> Iterator[Serve]:
-    """Start servers with their threads."""
+    """Start servers with their threads; with ``queues``: for a new queue group, of which it has all."""
     servers: list[QueueServer] = []
 
-    def start(name: str = "A", queue_group: str = NAME, **more: Any) -> QueueServer:
-        servers.append(QueueServer(queue_group, name=name, **more))
-        return servers[-1].start()
+    def start(name: str = "A", queues: int = 0, *, queue_group: str = NAME, **settings: Any) -> QueueServer:
+        if queues:
+            create_queue_group(queues, **settings)
+        servers.append(QueueServer(queue_group, name=name, **({} if queues else settings)))
+        servers[-1].start()
+        if queues:
+            wait_for_queues(servers[-1], queues)
+        return servers[-1]
 
     yield start
     for server in servers:

@@ -132,11 +132,17 @@ def handles(member: Membership) -> dict[str, HeldQueue]:
     return {one.queue_id: one for one in member.held if one.is_held}
 
 
-def single_queue(**settings: Any) -> tuple[Membership, HeldQueue]:
-    """Let A have the only queue."""
-    create_queue_group(1, **settings)
+def sole_server(queues: int, **settings: Any) -> Membership:
+    """Let A have all of so many queues."""
+    create_queue_group(queues, **settings)
     a = join("A")
     a.turn()
+    return a
+
+
+def single_queue(**settings: Any) -> tuple[Membership, HeldQueue]:
+    """Let A have the only queue."""
+    a = sole_server(1, **settings)
     return a, handles(a)["1"]
 
 

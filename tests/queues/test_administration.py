@@ -15,13 +15,13 @@ from tests.queues.members import (
     create_queue_group,
     expire,
     foreign_server,
-    join,
     owners,
     queue,
     read_queue_group,
     replan,
     requested_ago,
     requested_by_b,
+    sole_server,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -71,9 +71,7 @@ class TestCreating:
 
 class TestQueues:
     def test_may_be_given_another_parameter_which_their_servers_hear_of(self) -> None:
-        create_queue_group(2)
-        a = join("A")
-        a.turn()
+        a = sole_server(2)
         assert administration.change_queues(NAME, ["1"], parameter="p") == 1
         a.turn()
         assert [each.parameter for each in a.held] == ["p", ""]

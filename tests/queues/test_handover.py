@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from resourcepool.db.transactions import row_locked
+from resourcepool.db.row_locks import row_locked
 from resourcepool.exceptions import DatabaseUnavailable, RowLocked
 from resourcepool.models import Server
 from resourcepool.queues import administration, reassignment
@@ -29,6 +29,7 @@ from tests.queues.members import (
     queue,
     request_all,
     single_queue,
+    sole_server,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -40,10 +41,7 @@ class TestHandingOver:
     def test_of_which_the_database_says_nothing_leaves_the_queue_unused(
         self, interference: Interference
     ) -> None:
-        create_queue_group(1)
-        a = join("A")
-        a.turn()
-        mine = handles(a)["1"]
+        a, mine = single_queue()
         foreign_server("B")
         administration.drain(NAME, "A")
         interference.expect(CHANGES, AWAY, times=1_000)
@@ -58,10 +56,7 @@ class TestHandingOver:
     def test_given_up_in_doubt_it_is_had_again_only_under_a_new_fence(
         self, interference: Interference, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        create_queue_group(1)
-        a = join("A")
-        a.turn()
-        mine = handles(a)["1"]
+        a, mine = single_queue()
         b = foreign_server("B")
         administration.drain(NAME, "A")
         interference.expect(CHANGES, AWAY, times=1_000)
@@ -126,10 +121,7 @@ class TestHandingOver:
     def test_of_which_the_answer_was_lost_is_not_relied_on_for_a_moment(
         self, wire: Wire, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        create_queue_group(1)
-        a = join("A")
-        a.turn()
-        mine = handles(a)["1"]
+        a, mine = single_queue()
         foreign_server("B")
         administration.drain(NAME, "A")
         look, seen = membership_module.read_snapshot, []
@@ -150,9 +142,7 @@ class TestHandingOver:
 
 class TestLeaving:
     def test_hands_everything_over_at_once_and_signs_off(self) -> None:
-        create_queue_group(4)
-        a = join("A")
-        a.turn()
+        a = sole_server(4)
         mine = handles(a)
         foreign_server("B")
         a.leave()

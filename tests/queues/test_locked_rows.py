@@ -26,6 +26,7 @@ from tests.queues.members import (
     owners,
     read_queue_group,
     replan,
+    sole_server,
 )
 from tests.spawned import Spawner
 
@@ -35,9 +36,7 @@ pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("
 @pytest.fixture
 def guarding() -> Iterator[Membership]:
     """Server A of A and B, each with two queues; one of A's threads is in a guarded transaction on queue 1."""
-    create_queue_group(4)
-    a = join("A")
-    a.turn()
+    a = sole_server(4)
     end, is_open, queue = threading.Event(), threading.Event(), handles(a)["1"]
 
     def work() -> None:
@@ -101,9 +100,7 @@ class TestAPlannerThatStandsStillInTheMiddleOfItsTransaction:
         planner.succeed()
 
     def test_holds_up_no_heartbeat_and_no_look(self, spawn: Spawner) -> None:
-        create_queue_group(4)
-        a = join("A")
-        a.turn()
+        a = sole_server(4)
         planner = spawn(plan_and_stop, read_queue_group().pk)
         planner.line("stops")
         a.turn()

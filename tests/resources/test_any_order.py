@@ -19,8 +19,9 @@ from resourcepool.exceptions import (
     LeaseReleased,
 )
 from resourcepool.leases import verbs
-from resourcepool.leases.keeper import keeper, renew_together
+from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
+from resourcepool.leases.renewal import renew_together
 from resourcepool.leases.terms import Terms
 from resourcepool.models import Proxy
 from tests.app.models import Team

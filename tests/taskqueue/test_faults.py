@@ -14,38 +14,35 @@ from tests.eventually import eventually
 from tests.taskqueue.consumers import WITHIN, Dying, Gate, consuming, finished, states, stream
 
 
-def test_a_lead_that_is_lost_in_mid_task_ends_the_process_though_the_handler_goes_on() -> None:
-    row, gate = stream(term_ttl=1), Gate()
-    handler("gate")(gate)
-    submit("oracle", "gate", key="a")
-    dying = Dying()
-    assert gate.began.wait(WITHIN)
-    steal(row, holder="the next one")
-    try:
-        assert "is lost" in dying.said()
-    finally:
-        gate.may_end.set()
+def take_the_lead(_: pytest.MonkeyPatch) -> None:
+    steal(Stream.objects.get(), holder="the next one")
 
 
-def test_a_process_that_cannot_reach_its_database_in_mid_task_ends_when_its_term_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stream(term_ttl=1)
-    gate = Gate()
-    handler("gate")(gate)
-    submit("oracle", "gate", key="a")
-    dying = Dying()
-    assert gate.began.wait(WITHIN)
-
+def cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(*_: Any, **__: Any) -> Any:
         raise DatabaseUnavailable("no route to host")
 
     monkeypatch.setattr("resourcepool.taskqueue.consumer.retrying", unreachable)
     monkeypatch.setattr("resourcepool.leases.keeper.renew_together", unreachable)
+
+
+@pytest.mark.parametrize("lose", [take_the_lead, cut_off])
+def test_a_lead_that_is_lost_in_mid_task_ends_the_process_though_the_handler_goes_on(
+    lose: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    stream(term_ttl=1)
+    handler("gate")(gate)
+    submit("oracle", "gate", key="a")
+    dying = Dying()
+    assert gate.began.wait(WITHIN)
+    lose(monkeypatch)
     try:
         assert "is lost" in dying.said()
     finally:
         gate.may_end.set()
+    monkeypatch.undo()
+    assert states() == {"a": "running"}, "the next leader finds it"
 
 
 def test_a_task_that_runs_for_too_long_ends_the_process_also_when_that_cannot_be_written_down(

@@ -61,6 +61,8 @@ def test_a_lane_whose_first_task_has_no_handler_here_waits_for_as_long_as_anothe
     choice = choose([head(1, "a"), head(2, "a")], {}, max_crashes=3, known=set(), by_lane=True, free=4)
     assert choice.waits == {"a": math.inf}
     assert [task.pk for task in choice.without_handler] == [1]
+    put_aside = head(1, "a", crashes=3)
+    assert choose([put_aside], {}, max_crashes=3, known=set(), by_lane=True, free=4).begin == [put_aside]
 
 
 def test_a_lane_that_has_to_wait_says_for_how_long() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Stream, Task
+from resourcepool.models import Stream, Task, Topic
 from resourcepool.taskqueue.policy import GIVEN_BACK, End, Result, after_crash, end_of
 
 FAILED = Result("", "no")
@@ -69,6 +69,24 @@ def test_a_handler_that_ends_clears_a_single_crash_and_only_one_that_failed_coun
 
 def test_what_is_done_is_deleted_if_nothing_is_kept() -> None:
     assert end_of(policy(done_kept=0.0), Result(""), 0, 0) == End(None, "")
+
+
+def test_counts_that_did_not_change_are_not_written() -> None:
+    assert end_of(policy(), Result("away", is_given_back=True), 2, 0) == End("ready", "away")
+
+
+def test_a_timer_ends_in_the_states_of_its_topic_and_each_retry_waits_twice_as_long() -> None:
+    topic = Topic(retries=2)
+    assert [end_of(topic, FAILED, failures, 0) for failures in (0, 1, 2)] == [
+        End("pending", "no", 10.0, (1, 0)),
+        End("pending", "no", 20.0, (2, 0)),
+        End("dead", "no", 0.0, (3, 0)),
+    ]
+
+
+def test_a_result_that_the_database_refuses_is_written_in_ascii() -> None:
+    assert Result("名", "é").ascii_escaped() == Result(r"\u540d", r"\u00e9")
+    assert (same := Result("a")).ascii_escaped() is same
 
 
 @pytest.mark.parametrize(

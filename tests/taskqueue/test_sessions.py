@@ -10,8 +10,8 @@ from django.utils import timezone, translation
 from resourcepool.models import Stream
 from resourcepool.taskqueue import handler, submit
 from tests.aliases import alias
-from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
-from tests.taskqueue.sessions import end, end_all, keep_them, session
+from tests.taskqueue.consumers import consuming, finished, states, stream, task
+from tests.taskqueue.sessions import end, keep_them, session
 
 on_servers = pytest.mark.only("mysql", "postgresql")
 used: list[int] = []
@@ -82,31 +82,6 @@ def test_what_a_lost_session_broke_begins_again(is_wrapped: bool) -> None:
 
 
 @on_servers
-def test_a_restart_of_the_server_blocks_no_stream_with_the_usual_settings() -> None:
-    Stream.objects.create(name="oracle", lanes=2, retry_delay=0)
-    gates = {"a": Gate(), "b": Gate()}
-
-    @handler("use")
-    def use_it(one: Any) -> None:
-        session()
-        if one.attempt == 1:
-            gates[one.key](one)
-        Stream.objects.exists()
-
-    for key in gates:
-        submit("oracle", "use", key=key, lane=key)
-    with consuming():
-        for gate in gates.values():
-            assert gate.began.wait(WITHIN)
-        end_all()
-        for gate in gates.values():
-            gate.may_end.set()
-        finished(2)
-    assert states() == {"a": "done", "b": "done"}
-    assert [(task(key).failures, task(key).crashes) for key in gates] == [(0, 1)] * 2
-
-
-@on_servers
 def test_a_server_that_is_away_is_no_failure_of_the_task_that_begins_meanwhile() -> None:
     stream(retries=0, retry_delay=0, max_crashes=3)
     with socket.socket() as nobody:
@@ -122,22 +97,6 @@ def test_a_server_that_is_away_is_no_failure_of_the_task_that_begins_meanwhile()
             with consuming():
                 finished(1)
     assert (states(), task("a").failures, task("a").crashes) == ({"a": "done"}, 0, 1)
-
-
-@on_servers
-def test_a_task_that_always_ends_its_session_fails_at_last_with_the_error_of_that() -> None:
-    stream(retries=1, retry_delay=0, max_crashes=3, on_failure="dead-letter")
-
-    @handler("lose")
-    def lose(_: Any) -> None:
-        end(session())
-        Stream.objects.exists()
-
-    submit("oracle", "lose", key="a")
-    with consuming():
-        finished(1)
-    assert (states(), task("a").attempts, task("a").failures) == ({"a": "dead"}, 4, 2)
-    assert task("a").outcome.startswith("OperationalError: ")
 
 
 def test_language_and_time_zone_of_one_task_do_not_reach_the_next() -> None:

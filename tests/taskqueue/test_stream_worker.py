@@ -50,48 +50,38 @@ def turned(worker: StreamWorker) -> dict[str, str]:
     return states()
 
 
-def test_who_does_not_lead_any_more_begins_nothing(gate: Gate) -> None:
-    former = leads()
-    submit("oracle", "gate", key="a")
-    steal(Stream.objects.get(), holder="the next one")
-    with pytest.raises(LeaseLost):
-        run_once(former)
-    assert states() == {"a": "ready"}
-    assert not gate.tasks
+def begin(_: StreamWorker) -> None:
+    handler("note")(lambda _: None)
+    submit("oracle", "note", key="a")
 
 
-def test_who_does_not_lead_any_more_takes_nothing_over(gate: Gate) -> None:
-    former = leads()
-    submit("oracle", "gate", key="a")
+def take_over(worker: StreamWorker) -> None:
+    begin(worker)
     Task.objects.update(state="running", term=1)
-    steal(Stream.objects.get(), holder="the next one")
-    with pytest.raises(LeaseLost):
-        former.take_over()
-    assert states() == {"a": "running"}
 
 
-def test_who_does_not_lead_any_more_ends_nothing(gate: Gate) -> None:
+def end(worker: StreamWorker) -> None:
+    begin(worker)
+    run_once(worker)
+    eventually(lambda: not worker.in_hand._ended.empty(), WITHIN)
+
+
+@pytest.mark.parametrize("prepare", [begin, take_over, end])
+def test_who_does_not_lead_any_more_begins_and_takes_over_and_ends_nothing(prepare: Any) -> None:
     former = leads()
-    submit("oracle", "gate", key="a")
-    assert turned(former) == {"a": "running"}
+    prepare(former)
+    before = states()
     steal(Stream.objects.get(), holder="the next one")
-    gate.may_end.set()
-    eventually(lambda: not former.in_hand._ended.empty(), WITHIN)
     with pytest.raises(LeaseLost):
-        run_once(former)
-    assert states() == {"a": "running"}
+        former.take_over() if prepare is take_over else run_once(former)
+    assert states() == before
 
 
-def test_while_it_is_paused_nothing_begins(gate: Gate) -> None:
-    worker = leads(is_paused=True)
+@pytest.mark.parametrize(("is_paused", "may_begin"), [(True, True), (False, False)])
+def test_nothing_begins_while_it_is_paused_or_is_to_stop(gate: Gate, is_paused: bool, may_begin: bool) -> None:
+    worker = leads(is_paused=is_paused)
     submit("oracle", "gate", key="a")
-    assert turned(worker) == {"a": "ready"}
-
-
-def test_who_is_to_stop_begins_nothing(gate: Gate) -> None:
-    worker = leads()
-    submit("oracle", "gate", key="a")
-    run_once(worker, may_begin=False)
+    run_once(worker, may_begin=may_begin)
     assert states() == {"a": "ready"}
 
 

@@ -24,8 +24,8 @@ class TestAssignment:
         for age, row in zip((1, 3, 2), rows, strict=True):
             change(row, busy_before=DbLater(-age))
         usual, late, urgent = ticket(Proxy), ticket(Proxy, priority=5), ticket(Proxy, priority=-5)
-        _, done = assignment.assign_free_rows(connection, Proxy)
-        assert done == {
+        assigned = assignment.assign_free_rows(connection, Proxy)
+        assert assigned.given == {
             urgent.pk: ((rows[1].pk, 1),),
             usual.pk: ((rows[2].pk, 1),),
             late.pk: ((rows[0].pk, 1),),
@@ -35,9 +35,12 @@ class TestAssignment:
     def test_gives_one_ticket_only_the_rows_that_are_due_to_it(self) -> None:
         rows = several(Proxy, 2)
         earlier, mine, later = ticket(Proxy), ticket(Proxy), ticket(Proxy)
-        for only in (later, mine):
-            assignment.assign_free_rows(connection, Proxy, only=[only.pk])
+        by_later, by_mine = [
+            assignment.assign_free_rows(connection, Proxy, only=[only.pk]) for only in (later, mine)
+        ]
         assert [len(given(one)) for one in (earlier, mine, later)] == [0, 1, 0]
+        assert (len(by_later.seen.free), by_later.spare) == (2, 0), "free, but due to others"
+        assert by_mine.spare == 0
         assert given(mine)[0][0] in {row.pk for row in rows}
 
     def test_gives_each_waiter_matching_rows(self) -> None:
@@ -52,22 +55,22 @@ class TestAssignment:
         hold(rests, cooldown=60).release()
         Proxy.objects.filter(pk=out.pk).drain("broken")
         waits = ticket(Proxy)
-        seen, done = assignment.assign_free_rows(connection, Proxy)
-        assert (seen, done, given(waits)) == (({}, None), {}, [])
+        seen, done, spare = assignment.assign_free_rows(connection, Proxy)
+        assert (seen, done, spare, given(waits)) == (({}, None), {}, 0, [])
 
     def test_returns_when_the_next_row_may_be_free_if_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(free_rows, "LOOKAHEAD", 1_000.0)  # seconds: a slow test is no late one
         one, another = several(Proxy, 2)
         hold(one, cooldown=6_000).release()
         hold(another, cooldown=600).release()
-        seen, _ = assignment.assign_free_rows(connection, Proxy)
+        seen = assignment.assign_free_rows(connection, Proxy).seen
         assert not seen.free
         assert 599 - running.seconds() < (seen.next_in or 0) < 600.001  # a moment is rounded
 
     def test_returns_the_free_rows_without_waiters(self) -> None:
         row = new(Proxy)
-        seen, done = assignment.assign_free_rows(connection, Proxy)
-        assert (seen.free, seen.next_in, done) == ({row.pk: 0}, None, {})
+        seen, done, spare = assignment.assign_free_rows(connection, Proxy)
+        assert (seen.free, seen.next_in, done, spare) == ({row.pk: 0}, None, {}, 1)
         assert columns(row)["fence"] == 0
 
     def test_skips_rows_that_were_claimed_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:

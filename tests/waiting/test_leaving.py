@@ -253,13 +253,16 @@ class TestTheThread:
         first = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 60}), "first")
         second = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 60}), "second")
         for waiter in (first, second):
-            waiter.set_ticket(tickets.NewTicket(ticket(Proxy).pk, monotonic(), 60))
+            waiter.set_ticket(tickets.NewTicket(ticket(Proxy).pk, monotonic(), 60, 60))
         mine.join(first, lambda: woken.append("first"))
         mine._due()
         woken.clear()
-        monkeypatch.setattr(
-            mine.turns, "_scan_when_due", lambda: mine.join(second, lambda: woken.append("second"))
-        )
+
+        def joins() -> list[Waiter]:
+            mine.join(second, lambda: woken.append("second"))
+            return [first]
+
+        monkeypatch.setattr(mine.turns, "_not_done", joins)
         mine.take_turn()
         assert woken == ["first"] or mine._due() <= second.next_look
         mine.turns._notice(second.ticket.pk)  # type: ignore[union-attr]
@@ -278,7 +281,7 @@ class TestTheThread:
         monkeypatch.setattr(poll, "_pollers", {"default": (mine := Poller("default"))})
         mine.turns.used = {1: None, 2: None}
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
-        waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0)
+        waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0, 0)
         if waits:
             mine.turns.waiters[waiter] = None
         poll.remove_all()

@@ -11,7 +11,7 @@ from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
 from django.db.models.functions import Cast, Concat, Substr
 
 from resourcepool.db.retry import retrying
-from resourcepool.db.transactions import Locked, lockers
+from resourcepool.db.row_locks import Locked, lockers
 from resourcepool.history.models import Event
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import EventKind

@@ -15,8 +15,9 @@ from resourcepool.db.dialect import DbLater, DbNow
 from resourcepool.db.open_transaction import refuse_callers_transaction
 from resourcepool.db.receipts import commit_once
 from resourcepool.db.retry import retrying
+from resourcepool.db.row_locks import row_locked
 from resourcepool.db.rows import batched, ensure_row
-from resourcepool.db.transactions import row_locked, short_transaction
+from resourcepool.db.transactions import short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import CHUNK, update_and_record

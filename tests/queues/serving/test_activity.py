@@ -18,12 +18,10 @@ from tests.eventually import InBackground, eventually
 from tests.queues.conftest import Serve
 from tests.queues.members import (
     NAME,
-    create_queue_group,
     expire,
     handles,
-    join,
     rejoin,
-    wait_for_queues,
+    sole_server,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -116,9 +114,7 @@ class TestALoop:
 
 
 def test_a_loop_with_nothing_to_do_asks_with_every_heartbeat_as_it_is_set_by_now(serve: Serve) -> None:
-    create_queue_group(1, heartbeat_every=9.0)
-    server = serve("A")
-    wait_for_queues(server, 1)
+    server = serve("A", 1, heartbeat_every=9.0)
     QueueGroup.objects.update(heartbeat_every=0.1, generation=F("generation") + 1)
     membership = server._known
     membership.turn()
@@ -126,17 +122,12 @@ def test_a_loop_with_nothing_to_do_asks_with_every_heartbeat_as_it_is_set_by_now
 
 
 def served() -> Membership:
-    create_queue_group(2, heartbeat_every=HEARTBEAT)
-    a = join("A")
-    a.turn()
-    return a
+    return sole_server(2, heartbeat_every=HEARTBEAT)
 
 
 def served_by(serve: Serve, work: Callable[[HeldQueue], Any]) -> tuple[QueueServer, InBackground]:
     """Let a loop in a thread do this work on two queues."""
-    create_queue_group(2)
-    server = serve("A")
-    wait_for_queues(server, 2)
+    server = serve("A", 2)
 
     def loop() -> None:
         while not server.stopping:

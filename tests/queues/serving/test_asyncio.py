@@ -9,7 +9,7 @@ import pytest
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import QueueServer
 from tests.queues.conftest import Serve
-from tests.queues.members import NAME, create_queue_group, wait_for_queues
+from tests.queues.members import NAME, create_queue_group
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -31,9 +31,7 @@ class TestAServer:
 
     @pytest.mark.parametrize("what", ["queues", "wait", "working"])
     def test_gives_no_work_to_an_event_loop(self, serve: Serve, what: str) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
+        server = serve("A", 1)
         mine = server.held[0]
         begin: dict[str, Callable[[], Any]] = {
             "queues": lambda: next(server.queues()),
@@ -45,9 +43,7 @@ class TestAServer:
         assert not mine.is_in_hand
 
     def test_runs_in_a_thread_beside_an_event_loop(self, serve: Serve) -> None:
-        create_queue_group(3)
-        server = serve("A")
-        wait_for_queues(server, 3)
+        server = serve("A", 3)
         worked: list[str] = []
 
         async def work(queue_id: str) -> None:

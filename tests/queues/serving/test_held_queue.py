@@ -17,7 +17,6 @@ from tests.concurrency.connection_cutter import Interference
 from tests.eventually import eventually
 from tests.queues.members import (
     AWAY,
-    handles,
     owners,
     queue,
     read_queue_group,
@@ -55,20 +54,6 @@ class TestTrust:
         with pytest.raises(LeaseLost), mine.working():
             pass
         eventually(mine.lost.is_set)
-
-    def test_goes_on_when_the_database_is_back_in_time(
-        self, process_clock: Clock, interference: Interference
-    ) -> None:
-        a, mine = single_queue()
-        interference.expect("", AWAY, times=1_000)
-        with pytest.raises(DatabaseUnavailable):
-            a.turn()
-        process_clock.advance(16)
-        interference.expect("", AWAY, times=0)
-        a.turn()
-        process_clock.advance(16)
-        mine.ensure_held()
-        assert handles(a) == {"1": mine}
 
     def test_counts_from_when_the_renewal_was_sent(
         self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch

@@ -27,6 +27,7 @@ from tests.queues.members import (
     owners,
     read_queue_group,
     single_queue,
+    sole_server,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -110,9 +111,7 @@ class TestATurn:
         assert [sql.split()[0] for sql in mine] == ["SELECT", "UPDATE", "SELECT"]
 
     def test_hands_over_what_is_asked_for_and_keeps_the_rest(self) -> None:
-        create_queue_group(4)
-        a = join("A")
-        a.turn()
+        a = sole_server(4)
         before = handles(a)
         foreign_server("B")
         a.turn()
@@ -132,9 +131,7 @@ class TestATurn:
         assert len(handles(a)) == 4
 
     def test_has_a_queue_that_is_removed_until_the_work_on_it_ends(self) -> None:
-        create_queue_group(2)
-        a = join("A")
-        a.turn()
+        a = sole_server(2)
         with handles(a)["1"].working():
             administration.remove_queues(NAME, ["1"])
             a.turn()

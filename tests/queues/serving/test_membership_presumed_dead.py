@@ -10,11 +10,9 @@ from resourcepool.queues.serving.membership import Membership
 from tests.eventually import eventually
 from tests.queues.members import (
     NAME,
-    create_queue_group,
     expire,
     foreign_server,
     handles,
-    join,
     leave,
     notice_expiry,
     rejoin,
@@ -22,6 +20,7 @@ from tests.queues.members import (
     request_all,
     requested_ago,
     single_queue,
+    sole_server,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -39,9 +38,7 @@ class TestBeingJudgedDead:
         assert a.next_config().state == Server.State.DRAINING
 
     def test_ends_every_handle(self) -> None:
-        create_queue_group(2)
-        a = join("A")
-        a.turn()
+        a = sole_server(2)
         mine = handles(a)
         notice_expiry(a)
         eventually(lambda: all(each.lost.is_set() for each in mine.values()))
@@ -49,9 +46,7 @@ class TestBeingJudgedDead:
             mine["1"].ensure_held()
 
     def test_the_same_queue_is_not_worked_on_again_before_the_old_work_has_ended(self) -> None:
-        create_queue_group(2)
-        a = join("A")
-        a.turn()
+        a = sole_server(2)
         old = handles(a)["1"]
         with pytest.raises(LeaseLost), old.working():
             again = reborn(a)
@@ -62,9 +57,7 @@ class TestBeingJudgedDead:
         assert again.begin(handles(again)["1"], WorkSlot(is_loop=True))
 
     def test_nor_is_a_queue_that_came_back_to_the_same_server(self) -> None:
-        create_queue_group(1)
-        a = join("A")
-        a.turn()
+        a = sole_server(1)
         old = handles(a)["1"]
         with pytest.raises(LeaseLost), old.working():
             b = foreign_server("B")

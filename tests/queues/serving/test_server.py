@@ -100,9 +100,7 @@ class TestSharing:
         eventually(lambda: len(one.held) + len(two.held) == 9, 20)
 
     def test_a_queue_only_yielded_is_not_handed_over_until_the_next_is_asked_for(self, serve: Serve) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         loop = server.queues()
         first, second = next(loop), server.held[1]
         foreign_server("B")
@@ -123,9 +121,7 @@ def test_an_idle_server_costs_two_statements_a_heartbeat_and_writes_only_its_hea
     serve: Serve, statements: list[Statement]
 ) -> None:
     every = 0.2
-    create_queue_group(50, heartbeat_every=every)
-    server = serve("A")
-    wait_for_queues(server, 50)
+    server = serve("A", 50, heartbeat_every=every)
     foreign_server("B")
     eventually(lambda: ">" not in owners(), 20)
     generation = QueueGroup.objects.get().generation

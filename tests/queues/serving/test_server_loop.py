@@ -19,7 +19,6 @@ from tests.queues.conftest import Serve
 from tests.queues.members import (
     NAME,
     TTL,
-    create_queue_group,
     foreign_server,
     read_queue_group,
     wait_for_queues,
@@ -30,9 +29,7 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestTheLoop:
     def test_gives_no_queue_to_two_threads_at_once(self, serve: Serve) -> None:
-        create_queue_group(6)
-        server = serve("A")
-        wait_for_queues(server, 6)
+        server = serve("A", 6)
         busy, done, doubles = set[str](), Counter[str](), list[str]()
         lock = threading.Lock()
 
@@ -52,25 +49,19 @@ class TestTheLoop:
         assert set(done) == set("123456")
 
     def test_that_is_left_after_one_queue_begins_with_the_next(self, serve: Serve) -> None:
-        create_queue_group(4)
-        server = serve("A")
-        wait_for_queues(server, 4)
+        server = serve("A", 4)
         worked = [next(server.queues()).queue_id for _ in range(10)]
         assert worked == ["1", "2", "3", "4", "1", "2", "3", "4", "1", "2"]
 
     def test_goes_on_where_it_was_when_the_queue_yielded_last_has_gone(self, serve: Serve) -> None:
-        create_queue_group(4)
-        server = serve("A")
-        wait_for_queues(server, 4)
+        server = serve("A", 4)
         assert [next(server.queues()).queue_id for _ in range(2)] == ["1", "2"]
         administration.remove_queues(NAME, ["2"])
         wait_for_queues(server, 3)
         assert [each.queue_id for each in server.queues()] == ["3", "4", "1"]
 
     def test_gives_the_queue_back_when_it_is_left(self, serve: Serve) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
+        server = serve("A", 1)
         for each in server.queues():
             assert each.is_in_hand
             break
@@ -84,9 +75,7 @@ class TestTheLoop:
     def test_waits_when_there_is_nothing_to_do(
         self, serve: Serve, monkeypatch: pytest.MonkeyPatch, why: str
     ) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
+        server = serve("A", 1)
         mine = server.held[0]
         foreign_server("B")
         with contextlib.ExitStack() as stack:
@@ -109,9 +98,7 @@ class TestTheLoop:
     def test_passes_over_a_queue_for_as_long_as_it_was_told(
         self, serve: Serve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        create_queue_group(3)
-        server = serve("A")
-        wait_for_queues(server, 3)
+        server = serve("A", 3)
         for each in server.queues():
             if each.queue_id != "2":
                 each.skip_for(timedelta(hours=1))
@@ -122,9 +109,7 @@ class TestTheLoop:
     def test_waits_for_the_first_of_the_queues_that_it_passes_over(
         self, serve: Serve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        create_queue_group(2, heartbeat_every=5, judge_dead_after=TTL)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2, heartbeat_every=5, judge_dead_after=TTL)
         for each, seconds in zip(server.queues(), (0.5, 3_600), strict=True):
             each.skip_for(seconds)
         waits: list[float] = []
@@ -135,9 +120,7 @@ class TestTheLoop:
     def test_waits_no_longer_than_a_heartbeat_when_it_passes_over_all(
         self, serve: Serve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
+        server = serve("A", 1)
         server.held[0].skip_for(3_600)
         waits: list[float] = []
         monkeypatch.setattr(server, "wait", waits.append)
@@ -146,8 +129,6 @@ class TestTheLoop:
 
     @pytest.mark.parametrize("wrong", [-1, math.nan, "1", None])
     def test_passes_over_a_queue_for_seconds_only(self, serve: Serve, wrong: Any) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
+        server = serve("A", 1)
         with pytest.raises(BadOption, match="seconds"):
             server.held[0].skip_for(wrong)

@@ -32,9 +32,7 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestBeingJudgedDead:
     def test_is_mended_by_registering_again(self, serve: Serve) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         before, name = server.held, server.name
         expire(Server.objects.get())
         eventually(lambda: all(each.lost.is_set() for each in before))
@@ -45,9 +43,7 @@ class TestBeingJudgedDead:
 
     def test_by_itself_registers_again_only_when_its_old_row_counts_no_more(self, serve: Serve) -> None:
         """Until then the others share with one server too many, and each such move is undone a moment later."""
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         name = server.name
         (lease,) = keeper.leases()
         with (
@@ -59,9 +55,7 @@ class TestBeingJudgedDead:
         assert [str(one) for one in Server.objects.all()] == [server.name]
 
     def test_while_it_drains_does_not_bring_it_queues_again(self, serve: Serve) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         foreign_server("B")
         administration.drain(NAME, "A")
         eventually(lambda: owners() == "B B", 20, owners)
@@ -73,9 +67,7 @@ class TestBeingJudgedDead:
         assert owners() == "B B"
 
     def test_does_not_let_old_and_new_work_on_a_queue_run_at_once(self, serve: Serve) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
+        server = serve("A", 1)
         loop = server.queues()
         old = next(loop)
         expire(Server.objects.get())
@@ -133,9 +125,7 @@ class TestAQueueGroupThatIsDeleted:
     def test_under_a_running_server_is_told_in_the_log_and_waited_for(
         self, serve: Serve, caplog: pytest.LogCaptureFixture, statements: list[Statement]
     ) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         before = server.held
         began = time.monotonic()
         Queue.objects.all().delete()
@@ -153,9 +143,7 @@ class TestAQueueGroupThatIsDeleted:
         wait_for_queues(server, 2)
 
     def test_does_not_keep_a_server_from_closing(self, serve: Serve) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         Queue.objects.all().delete()
         Server.objects.all().delete()
         QueueGroup.objects.all().delete()

@@ -72,9 +72,7 @@ class TestStopping:
 
     def test_signs_off_also_when_it_was_not_heard_of_in_time(self, serve: Serve) -> None:
         """Perhaps no other server is running that could presume it dead."""
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         (lease,) = keeper.leases()
         server.stop()  # otherwise it would register again
         lease._lose("a test lets it stand still")
@@ -85,9 +83,7 @@ class TestStopping:
     def test_gives_the_idle_queues_away_at_once_and_the_one_in_hand_when_its_work_ends(
         self, serve: Serve
     ) -> None:
-        create_queue_group(4)
-        server = serve("A")
-        wait_for_queues(server, 4)
+        server = serve("A", 4)
         mine = server.held[0]
         with mine.working():
             foreign_server("B")
@@ -100,9 +96,7 @@ class TestStopping:
     def test_is_not_held_up_by_a_loop_that_was_left_in_the_middle(
         self, serve: Serve, caplog: pytest.LogCaptureFixture
     ) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         loop = server.queues()
         assert next(loop).is_in_hand
         server.close(timeout=0.1)
@@ -110,9 +104,7 @@ class TestStopping:
         assert list(loop) == []
 
     def test_by_the_end_of_the_process_is_no_reason_to_register_again(self, serve: Serve) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         before = set(Server.objects.values_list("pk", flat=True))
         shutdown.release_everything(keeper.unreleased())
         eventually(lambda: not server._thread.is_alive, 20)
@@ -121,9 +113,7 @@ class TestStopping:
         assert not server.is_registered
 
     def test_waits_for_the_work_in_hand_and_then_hands_it_over(self, serve: Serve) -> None:
-        create_queue_group(2)
-        server = serve("A")
-        wait_for_queues(server, 2)
+        server = serve("A", 2)
         foreign_server("B")
         eventually(lambda: len(server.held) == 1)
         mine = server.held[0]
@@ -137,9 +127,7 @@ class TestStopping:
         assert owners() == "B B"
 
     def test_that_waits_no_longer_costs_the_work_its_queue(self, serve: Serve) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
+        server = serve("A", 1)
         with pytest.raises(LeaseLost), server.held[0].working() as work:
             server.close(timeout=0)
             assert owners() == "-"
@@ -156,9 +144,7 @@ class TestStopping:
         assert Server.objects.count() == 0
 
     def test_after_it_was_judged_dead_waits_only_until_the_old_work_has_ended(self, serve: Serve) -> None:
-        create_queue_group(1)
-        server = serve("A")
-        wait_for_queues(server, 1)
+        server = serve("A", 1)
         old = server.held[0]
         with contextlib.suppress(LeaseLost), old.working():
             expire(Server.objects.get())

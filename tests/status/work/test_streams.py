@@ -1,4 +1,4 @@
-"""The status of a stream, and why nothing runs."""
+"""The status of a stream, as it is read."""
 
 import datetime
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from resourcepool.db.dialect import DbLater
 from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task, Ticket
-from resourcepool.status.alarm import AlarmKind
 from resourcepool.status.status_reader import MAX_ROWS
-from resourcepool.status.work.streams import MAX_COUNTED, STREAMS, stream_alarms, streams
+from resourcepool.status.work.streams import MAX_COUNTED, STREAMS, streams
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import change, granted
@@ -30,46 +30,28 @@ def test_an_idle_stream_has_nothing_to_explain() -> None:
     assert (one.name, one.leader, one.depth, one.first, one.explanation) == ("oracle", "", 0, None, "")
 
 
-def test_tasks_that_nobody_runs_are_explained_by_the_missing_consumer() -> None:
-    made()
-    submit("oracle", "note", key="a")
-    (one,) = streams("oracle")
-    assert one.depth == 1
-    assert one.first is not None
-    assert (one.first.key, one.first.state, one.first.runs) == ("a", "ready", None)
-    assert one.explanation == "no consumer is leading; start one: `manage.py resourcepool_consume oracle`"
-
-
-def test_a_blocked_stream_names_the_task_and_its_error() -> None:
-    granted(made(), "web-1")
+def test_leader_and_first_task_are_read() -> None:
+    granted(made(is_paused=True, lanes=2), "web-1")
     submit_many("oracle", [NewTask("note", key="a"), NewTask("note", key="b")])
-    Task.objects.filter(key="a").update(state="blocked", outcome="disk full")
-    (one,) = streams()
-    assert (one.leader, one.blocked, one.depth) == ("web-1", 1, 2)
-    assert one.explanation == "blocked by task a: disk full. Retry or discard the task"
-
-
-def test_a_blocked_stream_that_nobody_leads_says_both() -> None:
-    made(is_paused=True)
-    submit("oracle", "note", key="a")
-    Task.objects.update(state="blocked", outcome="disk full")
-    assert streams()[0].explanation == (
-        "no consumer is leading; start one: `manage.py resourcepool_consume oracle`; it is paused;"
-        " blocked by task a: disk full. Retry or discard the task"
+    Task.objects.filter(key="a").update(state="blocked", outcome="disk full", submitted_at=DbLater(-3_600))
+    (one,) = streams("oracle")
+    assert (one.leader, one.blocked, one.depth, one.is_paused, one.lanes) == ("web-1", 1, 2, True, 2)
+    assert one.first is not None
+    assert (one.first.key, one.first.state, one.first.outcome, one.first.waits) == (
+        "a",
+        "blocked",
+        "disk full",
+        0,
     )
-
-
-def test_a_paused_stream_says_so() -> None:
-    granted(made(is_paused=True), "web-1")
-    submit("oracle", "note")
-    assert streams()[0].explanation == "it is paused"
-
-
-def test_a_task_that_waits_for_its_next_try_says_when() -> None:
-    granted(made(), "web-1")
-    submit("oracle", "note", key="a")
-    change(Task.objects.get(), outcome="no answer", busy_before=timezone.now() + datetime.timedelta(hours=2))
-    assert streams()[0].explanation.startswith("task a will be retried in ")
+    assert 3_600 <= one.first.age < 4_000
+    change(Task.objects.get(key="a"), state="ready", busy_before=DbLater(7_200))
+    first = streams()[0].first
+    assert first is not None
+    assert (7_000 < first.waits <= 7_201, first.runs) == (True, None)
+    change(Task.objects.get(key="a"), state="running", started_at=DbLater(-60))
+    first = streams()[0].first
+    assert first is not None
+    assert (first.waits, 60 <= (first.runs or 0) < 400) == (0, True)
 
 
 def test_what_has_finished_is_counted_by_its_outcome() -> None:
@@ -168,57 +150,3 @@ def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> 
     Task.objects.filter(key__lt="3").update(state="done", finished_at=timezone.now())
     (one,) = streams()
     assert (one.depth, one.done) == (2, 2)
-
-
-def test_tasks_without_a_consumer_are_an_alarm_that_says_what_to_start() -> None:
-    made()
-    assert list(stream_alarms(streams(), 600)) == []
-    submit("oracle", "note", key="a")
-    (alarm,) = stream_alarms(streams(), 600)
-    assert (alarm.kind, alarm.is_severe) == (AlarmKind.NO_CONSUMER, True)
-    assert str(alarm) == (
-        "stream: oracle: no consumer is leading; start one: `manage.py resourcepool_consume oracle`."
-    )
-
-
-def test_a_task_that_blocks_its_stream_is_an_alarm_and_a_pause_is_none() -> None:
-    granted(made(), "web-1")
-    submit("oracle", "note", key="a")
-    Task.objects.update(state="blocked", outcome="disk full")
-    (alarm,) = stream_alarms(streams(), 600)
-    assert (alarm.kind, alarm.text) == (
-        AlarmKind.BLOCKED,
-        "blocked by task a: disk full. Retry or discard the task.",
-    )
-    Stream.objects.update(is_paused=True)
-    assert list(stream_alarms(streams(), 600)) == []
-
-
-def test_an_old_first_task_is_an_alarm() -> None:
-    granted(made(), "web-1")
-    submit("oracle", "note", key="a")
-    assert list(stream_alarms(streams(), 600)) == []
-    Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(hours=1))
-    (alarm,) = stream_alarms(streams(), 600)
-    assert alarm.kind is AlarmKind.LATE_TASKS
-    assert alarm.text == "the first task, a, is 60 min old; unfinished: 1."
-
-
-def test_tasks_that_failed_for_good_are_an_alarm_also_while_nothing_else_is_left() -> None:
-    made(is_paused=True)
-    submit_many("oracle", [NewTask("note", key=key) for key in "ab"])
-    Task.objects.update(state="dead", finished_at=timezone.now())
-    (alarm,) = stream_alarms(streams(), 600)
-    assert (alarm.kind, alarm.is_severe, alarm.pool) == (AlarmKind.DEAD_TASKS, False, "stream: oracle")
-    assert alarm.text == "failed for good, waiting for an operator: 2. Retry or discard them."
-
-
-def test_a_task_that_blocks_one_of_several_lanes_is_an_alarm() -> None:
-    granted(made(lanes=2), "web-1")
-    submit_many("oracle", [NewTask("note", key=key, lane=key) for key in "ab"])
-    Task.objects.filter(key="b").update(state="blocked")
-    (alarm,) = stream_alarms(streams(), 600)
-    assert (alarm.kind, alarm.text) == (
-        AlarmKind.BLOCKED,
-        "tasks that block their lanes: 1; retry or discard them.",
-    )

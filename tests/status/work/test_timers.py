@@ -8,13 +8,11 @@ from django.utils import timezone
 
 from resourcepool.db.dialect import DbLater
 from resourcepool.models import Timer, TimerNode, Topic
-from resourcepool.status.alarm import AlarmKind
 from resourcepool.status.status_reader import MAX_ROWS
-from resourcepool.status.work.timers import timer_alarms, topics
+from resourcepool.status.work.timers import topics
 from tests.app.rows import change, expire, granted
 
 pytestmark = pytest.mark.django_db
-NOBODY = "no live node handles it; start one: `manage.py resourcepool_timers`"
 
 
 def made(**options: Any) -> Topic:
@@ -105,16 +103,10 @@ def test_without_a_node_that_knows_the_topic_it_says_what_to_start() -> None:
     timer()
     expire(node("dead"))
     (one,) = topics()
-    assert (one.nodes, one.refused, one.explanation) == ((), (), NOBODY)
+    assert (one.nodes, one.refused) == ((), ())
     node("web-1", topics=("other",))
     (one,) = topics()
     assert (one.nodes, one.explanation) == ((), "no live node handles it (web-1: has no handler for it)")
-
-
-def test_a_paused_topic_that_nobody_handles_says_both() -> None:
-    made(is_paused=True)
-    timer()
-    assert topics()[0].explanation == f"it is paused; {NOBODY}"
 
 
 def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
@@ -156,60 +148,19 @@ def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> 
     assert (one.pending, one.due, one.done) == (2, 2, 2)
 
 
-def test_due_timers_without_a_node_are_an_alarm_that_says_what_to_start() -> None:
-    made()
-    timer("later")
-    assert list(timer_alarms(topics(), 60)) == []
-    timer("due", -1)
-    (alarm,) = timer_alarms(topics(), 60)
-    assert (alarm.kind, alarm.is_severe) == (AlarmKind.NO_NODE, True)
-    assert str(alarm) == f"timers: order.timeout: {NOBODY}."
-
-
-def test_a_late_timer_is_an_alarm_unless_its_topic_is_paused() -> None:
-    made()
-    node()
-    timer("a", -30)
-    assert list(timer_alarms(topics(), 60)) == []
-    timer("b", -7200)
-    (alarm,) = timer_alarms(topics(), 60)
-    assert (alarm.kind, alarm.is_severe) == (AlarmKind.LATE_TIMERS, True)
-    assert alarm.text == "timer b is 2 h late; due: 2."
-    Topic.objects.update(is_paused=True)
-    assert list(timer_alarms(topics(), 60)) == []
-
-
-def test_dead_letters_are_an_alarm_also_of_a_paused_topic() -> None:
-    made(is_paused=True)
-    timer(state="dead", finished_at=timezone.now())
-    (alarm,) = timer_alarms(topics(), 60)
-    assert (alarm.kind, alarm.is_severe) == (AlarmKind.DEAD_TIMERS, False)
-    assert alarm.text == "failed for good, waiting for an operator: 1. Retry or discard them."
-
-
 def handed(name: str = "a", ago: float = 0.0, **columns: Any) -> None:
     row = timer(name, -ago, holder="web-1", **columns)
     change(row, busy_before=DbLater(40), started_at=DbLater(-ago))
 
 
-def test_what_nobody_takes_after_it_was_handed_over_is_an_alarm_and_a_reason() -> None:
+def test_what_was_handed_over_is_counted_with_the_longest_wait() -> None:
     made()
-    node()
     timer("later")
     handed("a", 30)
-    (one,) = topics()
-    assert (one.pending, one.due, one.handed, one.next_in, one.explanation) == (2, 0, 1, None, "")
-    assert 30 <= one.unclaimed < 50
-    assert list(timer_alarms([one], 60)) == []
     handed("b", 600)
     (one,) = topics()
-    said = "no Celery worker claims the timers handed over (2, the first for 10 min)"
-    assert one.explanation == said
-    (alarm,) = timer_alarms([one.redacted()], 60)
-    assert (alarm.kind, alarm.is_severe, alarm.text) == (AlarmKind.UNCLAIMED_TIMERS, True, f"{said}.")
-    Topic.objects.update(is_paused=True)
-    (one,) = topics()
-    assert (one.explanation, list(timer_alarms([one], 60))) == (f"it is paused; {said}", [])
+    assert (one.pending, one.due, one.handed, one.next_in) == (3, 0, 2, None)
+    assert one.unclaimed == pytest.approx(600, abs=60)
 
 
 def test_a_recurring_one_that_is_handed_over_has_not_fired() -> None:

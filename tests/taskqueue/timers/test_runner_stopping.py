@@ -57,21 +57,25 @@ def claimed_here() -> timers.RunningTimer:
     return timers.RunningTimer("default", claimed, handling_of("t"))
 
 
-def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was(seen: list[Any]) -> None:
+@pytest.mark.parametrize(
+    "happens",
+    [
+        timers.RunningTimer.stop,
+        timers.RunningTimer.take_turn,
+        lambda one: one.lease._lose("its process stood still"),
+    ],
+    ids=["its node stops", "its node gave it back", "its lease ran out"],
+)
+def test_what_happens_while_it_waits_for_a_thread_keeps_it_from_being_begun(
+    happens: Any, seen: list[Any]
+) -> None:
     one = claimed_here()
-    one.stop()
-    assert one.run().is_given_back
-    assert (one.has_begun, seen) == (False, [])
-    one.lease._release_quietly()
-
-
-def test_one_whose_lease_runs_out_while_it_waits_for_a_thread_is_given_back_as_it_was(seen: list[Any]) -> None:
-    one = claimed_here()
-    one.lease._lose("its process stood still")
-    assert one.run().is_given_back
-    assert (one.has_begun, seen) == (False, [])
-    claims.finish_and_claim("default", [(one.claimed, one.ended(one.run()))], [], {}, "this node")
+    happens(one)
+    result = one.run()
+    assert (result.is_given_back, one.has_begun, seen) == (True, False, [])
+    claims.finish_and_claim("default", [(one.claimed, one.ended(result))], [], {}, "this node")
     assert (timer().state, timer().attempts, timer().crashes) == ("pending", 0, 0)
+    one.lease._stop_renewing()
 
 
 def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:
@@ -130,14 +134,6 @@ def test_a_node_that_ends_does_not_wait_without_end_for_an_answer(monkeypatch: p
     with handling():
         eventually(TimerNode.objects.exists, WITHIN)  # one that has not begun does not leave
     assert limits == [timeouts.STATEMENT_TIMEOUT]
-
-
-def test_a_timer_that_was_given_back_before_a_thread_was_free_does_not_begin(seen: list[Any]) -> None:
-    one = claimed_here()
-    assert one.take_turn()
-    assert one.run().is_given_back
-    assert (one.has_begun, seen) == (False, [])
-    one.lease._release_quietly()
 
 
 def test_what_was_given_back_is_not_written_again_when_a_thread_comes_to_it(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import Error, transaction
 
-from resourcepool.contrib.dispenser_parts import TaskBucket, TaskPool
+from resourcepool.contrib.dispenser_parts import TaskPool
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Bucket
 from resourcepool.taskqueue import TaskDispenser
@@ -26,8 +26,6 @@ CALLS: dict[str, Callable[[TaskDispenser], Any]] = {
     "rebuild": lambda d: d.recreate_task_pool({"a": 7.0, "b": 6.0, "x": 1.0}),
     "add": lambda d: d.add_many({"a": 8.0, "b": 9.0}),
     "take for good": lambda d: TaskPool("reviews").assign(2),
-    "pop": lambda d: TaskBucket("alice", pool="reviews").pop(),
-    "clear": lambda d: TaskBucket("alice", pool="reviews").clear(),
 }
 
 
@@ -131,18 +129,6 @@ def test_what_it_was_changing_is_as_it_was_for_whoever_comes(spawn: Spawner, cal
     child.send(signal.SIGCONT)
     child.line("told:")
     child.succeed()
-    assert d.check_tasks("bob", ["a", "b"])
-
-
-@pytest.mark.parametrize(("call", "statement"), [("pop", "retire"), ("clear", "give_back")])
-def test_what_it_was_taking_out_of_a_bucket_returns_with_it(spawn: Spawner, call: str, statement: str) -> None:
-    d = dispenser(letters("ab"))
-    d.assign_tasks(2, "alice")
-    child = stopped(spawn, stands_still, call, statement)
-    InBackground(lambda: eventually(lambda: succeeds(lambda: run_out("alice")))).result(90)
-    gets("bob", "ab")
-    child.send(signal.SIGCONT)
-    child.line("told:")
     assert d.check_tasks("bob", ["a", "b"])
 
 

@@ -108,15 +108,3 @@ def test_all_others_do_in_a_transaction_what_they_do_outside_of_it(call: str) ->
         for model in (DispenserTask, Bucket, Dispenser):
             model._default_manager.all()._raw_delete("default")
     assert states[0] == states[1]
-
-
-@pytest.mark.parametrize("call", GOES_WITH_IT)
-def test_all_others_can_be_undone_by_a_savepoint_alone(call: str) -> None:
-    d, told = begun()
-    before = rows()
-    with transaction.atomic():
-        with transaction.atomic():
-            GOES_WITH_IT[call](d, told)
-            transaction.set_rollback(True)
-        d.add("y", 9)
-    assert [row for row in rows() if "y" not in row] == before
