@@ -81,7 +81,10 @@ def test_how_a_server_is(one: ServerStatus | None, state: str, word: str) -> Non
 
 def test_what_nobody_has_comes_first_then_the_dead() -> None:
     one = group_status(
-        server_status(1, queues=4, asked_for=1), server_status(2, -5.0, queues=2), unowned=5, queues=9
+        server_status(1, queues=4, asked_for=1),
+        server_status(2, expires_in=-5.0, queues=2),
+        unowned=5,
+        queues=9,
     )
     found = rows(one, None, NOWHERE, "x")
     assert [(row.server and row.server.pk, row.queues) for row in found] == [(None, 3), (2, 2), (1, 4)]
@@ -100,12 +103,7 @@ def test_queues_of_a_server_that_is_gone_are_without_owner() -> None:
 
 def test_squares_are_for_as_many_queue_groups_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "MAX_SQUARES", 10)
-    groups = [
-        group_status(pk=1, queues=9),
-        group_status(pk=2, queues=3),
-        group_status(pk=3, queues=7),
-        group_status(pk=4),
-    ]
+    groups = [group_status(pk=pk, queues=count) for pk, count in ((1, 9), (2, 3), (3, 7), (4, 0))]
     assert [group.pk for group in smallest_that_fit(groups)] == [4, 2, 3]
 
 
