@@ -1,6 +1,6 @@
 """All panels of the dashboard besides the pools; those of locks, and of conditions and barriers."""
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,68 +11,56 @@ from resourcepool.dashboard.containers import CSS, Drawn, Row, draw
 from resourcepool.dashboard.links import Links, can_view
 from resourcepool.dashboard.queues import draw_queues
 from resourcepool.queues.models import QueueGroup
-from resourcepool.status.locks.cycles import KINDS, lock_badge
-from resourcepool.status.locks.kinds import LockKind
+from resourcepool.status.locks.cycles import KINDS, Cycle, lock_badge
+from resourcepool.status.locks.kinds import NOTIFYING, LockKind
 from resourcepool.status.locks.lock_status import LockStatus, locks
 from resourcepool.status.locks.summary import LocksSummary, summary
 from resourcepool.status.registry import named_systems
 from resourcepool.translation import gettext as _
 
-NOTIFYING = (LockKind.CONDITION, LockKind.BARRIER)
 MAX_CONDITIONS_SHOWN = 20  # including barriers
 
 
 class LockPanel(NamedTuple):
-    """``every``: (kind, URL of the list of held names). The state of a row in a deadlock is "dead"."""
+    """Locks, or conditions and barriers. ``every``: (kind, URL of a list that has more rows)."""
 
-    summary: LocksSummary
-    rows: Sequence[Row] = ()
-    every: Sequence[tuple[str, str]] = ()
-
-
-class ConditionPanel(NamedTuple):
-    """``every``: (kind, URL of its list) if there are more rows than shown."""
-
-    rows: Sequence[Row] = ()
-    every: Sequence[tuple[str, str]] = ()
+    rows: Sequence[Row]
+    every: Sequence[tuple[str, str]]
+    summary: LocksSummary | None = None
 
 
 def draw_locks(links: Links, visible: Set[Any]) -> Drawn | None:
     """Return the panel of the kinds that the user may see: four queries without waiters, 23 at most."""
-    kinds = [kind for kind in KINDS if kind.model in visible]
-    if not kinds:
+    if not (kinds := [kind for kind in KINDS if kind.model in visible]):
         return None
     found = summary(kinds)
-    rows = []
-    for number, one in enumerate(found.waited):
-        badge = lock_badge(one, found.cycles)
-        rows.append(Row(f"rpl{number}", one, _page(links, one), CSS.get(badge.level, "up"), badge=badge))
-    lists = [
-        (kind.model._meta.verbose_name_plural, links.changelist(kind.model, status="held")) for kind in kinds
-    ]
-    panel = LockPanel(found, rows, [(str(name), address) for name, address in lists if address])
+    rows = _rows("rpl", found.waited, links, found.cycles)
+    panel = LockPanel(rows, _lists(kinds, links, status="held"), found)
     template = "resourcepool/dashboard/locks.html" if found.holders or rows else ""
     return Drawn(template, panel, {"locks": found}, [("rp-locks", _("Locks"))])
 
 
-def _page(links: Links, one: LockStatus) -> str:
-    return links.change_page(one.kind.model, one.kind.page_key(one.name))
-
-
 def draw_conditions(links: Links, visible: Set[Any]) -> Drawn | None:
     """Return the first conditions and barriers that the user may see: one query without any, six at most."""
-    kinds = [kind for kind in NOTIFYING if kind.model in visible]
-    if not kinds:
+    if not (kinds := [kind for kind in NOTIFYING if kind.model in visible]):
         return None
     page = locks(kind=kinds, limit=MAX_CONDITIONS_SHOWN)
-    rows = [
-        Row(f"rpw{number}", one, links.change_page(one.kind.model, one.name), badge=lock_badge(one))
-        for number, one in enumerate(page.locks)
-    ]
-    lists = [(kind.model._meta.verbose_name_plural, links.changelist(kind.model)) for kind in kinds]
-    every = [(str(name), address) for name, address in lists if page.after and address]
-    template = "resourcepool/dashboard/conditions.html" if rows else ""
-    return Drawn(template, ConditionPanel(rows, every), {}, [("rp-conditions", _("Conditions and barriers"))])
+    panel = LockPanel(_rows("rpw", page.locks, links), _lists(kinds, links) if page.after else ())
+    template = "resourcepool/dashboard/conditions.html" if page.locks else ""
+    return Drawn(template, panel, {}, [("rp-conditions", _("Conditions and barriers"))])
+
+
+def _rows(html_id: str, locks: Iterable[LockStatus], links: Links, cycles: Collection[Cycle] = ()) -> list[Row]:
+    rows = []
+    for number, one in enumerate(locks):
+        badge, url = lock_badge(one, cycles), links.change_page(one.kind.model, one.kind.page_key(one.name))
+        rows.append(Row(f"{html_id}{number}", one, url, CSS.get(badge.level, "up"), badge=badge))
+    return rows
+
+
+def _lists(kinds: Iterable[LockKind], links: Links, **filters: str) -> list[tuple[str, str]]:
+    urls = {kind: links.changelist(kind.model, **filters) for kind in kinds}
+    return [(str(kind.model._meta.verbose_name_plural), url) for kind, url in urls.items() if url]
 
 
 Draw = Callable[[Links, Set[Any]], Drawn | None]

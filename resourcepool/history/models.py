@@ -17,6 +17,9 @@ from resourcepool.translation import gettext_lazy as _
 # Ends of a lease that only its holder reports.
 ENDS = frozenset({EventKind.RELEASED, EventKind.HANDED_OVER, EventKind.FIXED, EventKind.QUARANTINED})
 
+# All ends of a lease; a quarantine by an operator has no holder, and ends none.
+ENDED = ENDS | {EventKind.LOST, EventKind.EXPIRED, EventKind.REVOKED}
+
 # Events of an acquisition: its own, or one of the whole lease. The kinds are listed to use the index.
 ACQUISITION = models.Q(what=EventKind.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)
 
@@ -136,15 +139,7 @@ class Dashboard(Sample):
 HOUR = 3_600.0  # seconds
 MAX_EVENTS = 10  # of one lease
 
-_OVER = (
-    EventKind.RELEASED,
-    EventKind.HANDED_OVER,
-    EventKind.LOST,
-    EventKind.EXPIRED,
-    EventKind.REVOKED,
-    EventKind.FIXED,
-    EventKind.ACKNOWLEDGED,
-)
+_OVER = sorted(ENDED - {EventKind.QUARANTINED} | {EventKind.ACKNOWLEDGED})
 
 
 def open_leaks(labels: Collection[str]) -> dict[str, int]:

@@ -3,7 +3,6 @@
 Labels, holders and reasons may be hostile: control characters never reach a terminal, brackets are not markup.
 """
 
-import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from rich.text import Text
 
 from resourcepool.events import localized
 from resourcepool.status.system import Figure, Unit
-from resourcepool.status.times import ago, duration, with_zone
+from resourcepool.status.times import ago, duration
 from resourcepool.text import printable, shortened
 from resourcepool.translation import gettext as _
 
@@ -100,11 +99,6 @@ def due(left: float) -> str:
 def or_dash(value: object, of: Callable[[Any], object] = str) -> object:
     """Return ``of(value)``, or "-" for None and ""."""
     return "-" if value is None or value == "" else of(value)
-
-
-def as_text(value: Any) -> Any:
-    """Return a value as text for JSON: a datetime in ISO format, anything else by ``str``."""
-    return with_zone(value).isoformat() if isinstance(value, datetime.datetime) else str(value)
 
 
 _PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it wraps at spaces and after "/" and "-"

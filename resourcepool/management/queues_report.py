@@ -30,21 +30,6 @@ class MoveRow(NamedTuple):
     queues: str
 
 
-def _last_change(status: QueueGroupStatus) -> str:
-    if status.assigned is None:
-        return _("never")
-    return _("%(ago)s, by %(by)s") % {"ago": ago(status.assigned), "by": one_line(status.assigned_by or "-")}
-
-
-QUEUE_GROUPS = (
-    text(gettext_lazy("queue group"), "name"),
-    count(gettext_lazy("queues"), "queues"),
-    count(gettext_lazy("servers"), lambda row: len(row.alive)),
-    count(gettext_lazy("requested"), "asked_for"),
-    count(gettext_lazy("unowned"), "unowned"),
-    count(gettext_lazy("generation"), "generation"),
-    text(gettext_lazy("last change"), _last_change),
-)
 SERVERS = (
     count(gettext_lazy("queues"), "queues"),
     count(gettext_lazy("hands over"), "asked_for"),
@@ -80,7 +65,7 @@ def settings_as_text(status: QueueGroupStatus) -> list[str]:
         "  heartbeat every %(heartbeat)s, presumed dead after %(dead)s, reload every %(reload)s, hand-over timeout"
         " %(timeout)s"
     )
-    change = {"number": status.generation, "change": _last_change(status)}
+    change = {"number": status.generation, "change": one_line(status.last_change, None)}
     lines = [
         f"{one_line(status.name)}: {QueueGroup.Strategy(status.strategy).label}",
         text % {name: f"{seconds:g} s" for name, seconds in spans.items()},

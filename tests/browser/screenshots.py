@@ -22,9 +22,9 @@ PHONE = {"viewport": {"width": 375, "height": 812}}
 TALL = {"viewport": {"width": 1280, "height": 1100}}
 LONG = ("resources", "events", "queues", "moves", "tasks", "timers")  # pictures of the top of the page only
 
-# name, URL, options of the window
-EMPTY = ("dashboard-empty", DASHBOARD, {"viewport": {"width": 1280, "height": 500}})
-PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+Picture = tuple[str, str, dict[str, Any]]  # name, URL, options of the window
+EMPTY: tuple[Picture, ...] = (("dashboard-empty", DASHBOARD, {"viewport": {"width": 1280, "height": 500}}),)
+OF_POOLS: tuple[Picture, ...] = (
     ("dashboard", f"{DASHBOARD}?span=1h", {}),
     ("dashboard-day", f"{DASHBOARD}?span=24h", {}),
     ("dashboard-dark", DASHBOARD, {"color_scheme": "dark"}),
@@ -42,7 +42,7 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("events", "/admin/resourcepool/event/", {}),
 )
 # The same, with queues.
-OF_QUEUES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+OF_QUEUES: tuple[Picture, ...] = (
     ("dashboard-queues", DASHBOARD, {}),
     ("dashboard-queues-dark", DASHBOARD, {"color_scheme": "dark"}),
     ("dashboard-queues-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
@@ -52,7 +52,7 @@ OF_QUEUES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("moves", "/admin/resourcepool/move/?queue_group=orders", {}),
 )
 # The same, with streams, dispensers and timers.
-OF_TASKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+OF_TASKS: tuple[Picture, ...] = (
     ("dashboard-tasks", DASHBOARD, {}),
     ("dashboard-tasks-dark", DASHBOARD, {"color_scheme": "dark"}),
     ("tasks", "/admin/resourcepool/task/", {}),
@@ -60,7 +60,7 @@ OF_TASKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dispensers", "/admin/resourcepool/dispenser/", {}),
 )
 # The same, with locks and channels.
-OF_LOCKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+OF_LOCKS: tuple[Picture, ...] = (
     ("dashboard-locks", DASHBOARD, {}),
     ("dashboard-locks-dark", DASHBOARD, {"color_scheme": "dark"}),
     ("dashboard-locks-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
@@ -88,32 +88,19 @@ def main() -> None:
         client.force_login(demo_data.operator())
         session = client.cookies["sessionid"].value
         with chromium() as browser:
-            if wanted(EMPTY[0]):
-                take(browser, origin, session, *EMPTY)
-            for fill in (
-                demo_data.proxies,
-                demo_data.devices,
-                demo_data.day,
-                demo_data.counted,
-                demo_data.jobs,
+            of_pools = (demo_data.proxies, demo_data.devices, demo_data.day, demo_data.counted, demo_data.jobs)
+            for fills, pictures in (
+                ((), EMPTY),
+                (of_pools, OF_POOLS),
+                ((demo_data.queues,), OF_QUEUES),
+                ((demo_tasks.fill,), OF_TASKS),
+                ((demo_locks.fill,), OF_LOCKS),
             ):
-                fill()
-            for picture in (one for one in PICTURES if wanted(one[0])):
-                take(browser, origin, session, *picture)
-            demo_data.queues()
-            for picture in (one for one in OF_QUEUES if wanted(one[0])):
-                take(browser, origin, session, *picture)
-            demo_tasks.fill()
-            for picture in (one for one in OF_TASKS if wanted(one[0])):
-                take(browser, origin, session, *picture)
-            demo_locks.fill()
-            for picture in (one for one in OF_LOCKS if wanted(one[0])):
-                take(browser, origin, session, *picture)
-
-
-def wanted(name: str) -> bool:
-    """Return whether to take this picture: it is named on the command line, or none is."""
-    return not sys.argv[1:] or name in sys.argv[1:]
+                for fill in fills:
+                    fill()
+                for picture in pictures:
+                    if not sys.argv[1:] or picture[0] in sys.argv[1:]:  # named on the command line, or none is
+                        take(browser, origin, session, *picture)
 
 
 @contextmanager

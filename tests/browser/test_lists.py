@@ -49,28 +49,6 @@ def test_a_whole_row_is_visible_at_any_width(window: Callable[..., Any]) -> None
         assert page.evaluate(OVERFLOW, "html") <= 0, width
 
 
-def test_a_whole_event_is_visible_on_a_phone(window: Callable[..., Any]) -> None:
-    row = new(Proxy)
-    event(
-        row,
-        EventKind.REVOKED,
-        reason="hangs since 3 am",
-        holder=f"crawler{'-12.internal' * 4}/1/main/a.1",
-        actor="ann",
-    )
-    page = window()
-    page.set_viewport_size({"width": 375, "height": 800})
-    page.goto("/admin/resourcepool/event/")
-    page.locator("#result_list").wait_for()
-    assert page.evaluate(OVERFLOW, "html") <= 0
-    assert page.evaluate(OVERFLOW, "#changelist-form .results") <= 0
-    for said in ("hangs since 3 am", "crawler-12", "ann"):
-        box = page.locator("#result_list td", has_text=said).first.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 375
-    Event.objects.all().delete()
-
-
 def test_a_whole_event_is_visible_at_any_width_in_both_languages(window: Callable[..., Any]) -> None:
     columns = {
         "holder": "crawler-12.internal.example/41234/MainThread/9f3c.12",

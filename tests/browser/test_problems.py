@@ -1,6 +1,5 @@
 """What an operator does at 3 a.m., from the dashboard, in a real browser, with the clicks counted."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Event, Proxy, Sample, Stream, Task, Ticket
 from resourcepool.taskqueue import submit
 from tests.admin.queues.scene import queue_group, server
-from tests.app.rows import columns, granted, hold, new, several
+from tests.app.rows import granted, hold, new, several
 from tests.eventually import eventually
 from tests.status.locks.conftest import A, B, lock, waits
 from tests.waiting.threads import ticket
@@ -207,29 +206,3 @@ def test_a_chart_is_read_by_keyboard_and_as_a_table(window: Callable[..., Any]) 
     chart.get_by_text("Values as a table").click()
     eventually(lambda: chart.locator(".rp-values tbody tr").count() == 60)  # a script fills it when it opens
     assert chart.locator(".rp-values tbody td").first.inner_text() == "1"
-
-
-def test_the_page_fits_two_screens_and_no_window_is_too_narrow(window: Callable[..., Any]) -> None:
-    several(Proxy, 40)
-    for name in ("mails", "oracle", "reports"):
-        Stream.objects.create(name=name)
-    page = window()
-    page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(PAGE)
-    assert page.evaluate("document.documentElement.scrollHeight") <= 1_600
-    for width in (400, 1280):
-        page.set_viewport_size({"width": width, "height": 800})
-        for address in (PAGE, f"{PAGE}waiting/", f"{PAGE}search/?q=proxy"):
-            page.goto(address)
-            sizes = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-            assert sizes[0] <= sizes[1], f"{address} at {width}"
-
-
-def test_the_charts_answer_with_json(window: Callable[..., Any]) -> None:
-    new(Proxy)
-    Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=2, leased=1)
-    page = window()
-    page.goto(PAGE)
-    answer = page.request.get(f"{PAGE}charts/?pool=resourcepool.Proxy")
-    assert [chart["title"] for chart in json.loads(answer.text())["charts"]] == ["In use"]
-    assert columns(Proxy.objects.first())["holder"] == ""

@@ -11,11 +11,10 @@ python -m tests.chaos --prove                                all of those, short
 """
 
 from tests.chaos.prove import CASES, WORDS
-from tests.chaos.report import show
 from tests.chaos.terms import ChaosPlan
 from tests.proof.command import Proof
 
-PROOF = Proof("tests.chaos", __doc__, ChaosPlan, cases=CASES, words=WORDS, show=show)
+PROOF = Proof("tests.chaos", __doc__, ChaosPlan, cases=CASES, words=WORDS)
 
 if __name__ == "__main__":
     PROOF.run_as_script()

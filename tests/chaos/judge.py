@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from tests.chaos.figures import counted, thrown
 from tests.chaos.remains import Remains
@@ -10,6 +9,7 @@ from tests.chaos.story import BACK, Span, Story
 from tests.chaos.takeover import Lying, Takeover
 from tests.concurrency.evidence import Event
 from tests.concurrency.judge import Verdict, judge
+from tests.proof.findings import Findings
 
 THREADS = 6  # a worker's own, the keeper's two, the waiters'; one or two that tell of a loss
 SESSIONS = 3  # a worker's own, the background thread's, the waiters'
@@ -33,23 +33,9 @@ KINDS = (
 TIMED = ("dead holder's row left lying", "not working again in time")
 
 
-@dataclass
-class Findings:
-    """What was thrown, what was counted, and for each kind of violation a sentence for each case."""
-
-    thrown: dict[str, int] = field(default_factory=dict)
-    counted: dict[str, float | int | None] = field(default_factory=dict)
-    violations: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
-    left_out: list[str] = field(default_factory=list)
-
-    @property
-    def is_clean(self) -> bool:
-        return not any(self.violations.values())
-
-
 def examine(events: Sequence[Event], remains: Remains, ttl: float) -> Findings:
     """Return what the evidence and the remains show."""
-    findings, story = Findings(), Story(events)
+    findings, story = Findings({kind: [] for kind in KINDS}), Story(events)
     broken = findings.violations
     try:
         verdict = judge(story.events)
@@ -70,7 +56,7 @@ def examine(events: Sequence[Event], remains: Remains, ttl: float) -> Findings:
     broken["dead holder's row left lying"] += [str(one) for one in takeovers if one.is_late]
     for outage in story.outages:
         broken["not working again in time"] += not_back(story, outage)
-    findings.thrown, findings.counted = thrown(story), counted(story, verdict, takeovers)
+    findings.figures = {**thrown(story), **counted(story, verdict, takeovers)}
     return findings
 
 

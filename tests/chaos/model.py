@@ -7,12 +7,13 @@ from pathlib import Path
 
 from resourcepool.conf import ticket_ttl
 from tests.chaos.faults import Faults, Weather
-from tests.chaos.judge import Findings, examine
+from tests.chaos.judge import examine
 from tests.chaos.look import look_around, make_rows, note_fences, sessions
 from tests.chaos.remains import Remains
 from tests.chaos.terms import TTL, ChaosPlan
 from tests.chaos.wire import KINDS
 from tests.concurrency.evidence import Event
+from tests.proof.findings import Findings
 from tests.proof.run import Stage
 
 WORKERS, ROWS = 48, 40
@@ -52,7 +53,7 @@ class Model:
 
     def examine(self, events: Sequence[Event]) -> Findings:
         findings = examine(events, self.remains, TTL)
-        findings.left_out = self.left_out
+        findings.figures |= {f"LEFT OUT: {what}": "-" for what in self.left_out}
         return findings
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chaos.judge import KINDS, Findings, examine
+from tests.chaos.judge import KINDS, examine
 from tests.chaos.remains import Remains
 from tests.concurrency.evidence import Event
 
@@ -180,8 +180,8 @@ class TestReturn:
 
 def test_the_figures_say_what_was_thrown_and_done() -> None:
     text = KILLED + "14 server_back 0 0 0 13\n" + WAITING.format(at=15, fence=6)
-    findings: Findings = examine(log(text), Remains(), TTL)
-    assert findings.thrown["kill -9"] == 1
-    assert findings.thrown["server killed -9 and restarted"] == 1
-    assert findings.counted["acquisitions"] == 2
-    assert findings.counted["server back: first grant, worst"] == 1
+    findings = examine(log(text), Remains(), TTL)
+    assert findings.figures["kill -9"] == 1
+    assert findings.figures["server killed -9 and restarted"] == 1
+    assert findings.figures["acquisitions"] == 2
+    assert findings.figures["server back: first grant, worst"] == 1

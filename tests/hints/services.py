@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -26,9 +27,9 @@ class Service:
 
 
 @contextlib.contextmanager
-def redis() -> Iterator[Service]:
-    with Redis() as server:
-        yield Service(server.url, server.url, {}, server)
+def served(kind: Callable[[], Any], url: Callable[[Any], str] = lambda server: server.url) -> Iterator[Service]:
+    with kind() as server:
+        yield Service(url(server), url(server), {}, server)
 
 
 @contextlib.contextmanager
@@ -40,30 +41,12 @@ def postgresql() -> Iterator[Service]:
             yield Service(f"postgresql:{ALIAS}", "postgresql", {"DATABASE_URL": server.url}, server)
 
 
-@contextlib.contextmanager
-def rabbitmq() -> Iterator[Service]:
-    with RabbitMQ() as server:
-        yield Service(server.url, server.url, {}, server)
-
-
-@contextlib.contextmanager
-def redis_by_kombu() -> Iterator[Service]:
-    with Redis() as server:
-        url = f"redis+socket://{server.folder}/socket"
-        yield Service(url, url, {}, server)
-
-
-@contextlib.contextmanager
-def memory() -> Iterator[Service]:
-    yield Service("memory://", "memory://", {}, None)
-
-
 KINDS: dict[str, Callable[[], contextlib.AbstractContextManager[Service]]] = {
-    "redis": redis,
+    "redis": lambda: served(Redis),
     "postgresql": postgresql,
-    "rabbitmq": rabbitmq,
-    "redis_by_kombu": redis_by_kombu,
-    "memory": memory,
+    "rabbitmq": lambda: served(RabbitMQ),
+    "redis_by_kombu": lambda: served(Redis, lambda server: f"redis+socket://{server.folder}/socket"),
+    "memory": lambda: contextlib.nullcontext(Service("memory://", "memory://", {}, None)),
 }
 
 

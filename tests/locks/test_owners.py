@@ -23,7 +23,7 @@ LOCKS: dict[str, Callable[[], Any]] = {
     "lock": lambda: Lock("report"),
     "reader": lambda: RWLock("report", readers=2).read(),
     "writer": lambda: RWLock("report", readers=2).write(),
-    "writer with on_lost": lambda: RWLock("report", readers=2, on_lost=id).write(),
+    "lock with on_lost": lambda: Lock("report", on_lost=TOLD.append),
 }
 WAITS: dict[str, Callable[[], Any]] = {
     **{name: lambda name=name: LOCKS[name]().aacquire() for name in ("lock", "reader", "writer")},
@@ -36,6 +36,7 @@ BLOCKS: dict[str, Callable[[], Any]] = {
     "semaphore": lambda: Semaphore("report"),
     "election": lambda: Election("report").campaign(),
 }
+TOLD: list[Any] = []
 KEPT: list[asyncio.Task[Any]] = []  # as they are by those who gather them
 
 one_of_each = pytest.mark.parametrize("make", LOCKS.values(), ids=LOCKS)
@@ -95,13 +96,15 @@ class SameTask(asyncio.Task[Any]):
 
 
 @one_of_each
-def test_a_thread_that_ended_gives_up_what_it_holds_though_its_object_and_the_hold_are_kept(
+def test_a_thread_that_ended_gives_up_what_it_holds_and_who_keeps_its_object_and_the_hold_is_told(
     make: Callable[[], Any],
 ) -> None:
+    TOLD.clear()
     ended = InBackground(lambda: make().acquire())
     hold = ended.result()
     assert eventually(lambda: not renewed())
-    assert hold.leases
+    assert (hold.is_held, hold.lost.is_set()) == (False, True)
+    assert [hold] * (hold._on_lost is not None) == TOLD
 
 
 @one_of_each
@@ -233,17 +236,3 @@ def test_a_subscription_may_be_read_on_in_another_loop() -> None:
     assert messages.get(timeout=0) is None
     assert renewed()
     messages.close()
-
-
-def test_who_keeps_the_hold_of_a_thread_that_ended_is_told_that_it_is_lost() -> None:
-    holds: list[Any] = []
-    told: list[str] = []
-    lock = Lock("report", on_lost=told.append)
-    thread = threading.Thread(target=lambda: holds.append(closing(lock.acquire)))
-    thread.start()
-    thread.join()
-    assert renewed() == []
-    (hold,) = holds
-    assert not hold.is_held
-    assert hold.lost.is_set()
-    assert len(told) == 1

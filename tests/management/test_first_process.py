@@ -9,7 +9,7 @@ import pytest
 
 from resourcepool.locks import Channel
 from resourcepool.taskqueue import Stream
-from tests.canary.test_commands import FOR_EVER
+from tests.canary.test_commands import COMMANDS, FOR_EVER, options_of
 from tests.committed import transactional_db
 from tests.management.command_runner import manage
 from tests.spawned import Spawner
@@ -17,7 +17,11 @@ from tests.spawned import Spawner
 __all__ = ["transactional_db"]
 
 NEW_PROCESS_IDS = 0x2000_0000  # CLONE_NEWPID
-REPEATING = [(f"resourcepool_{name}", option, "600") for name, given in FOR_EVER.items() for option in given]
+REPEATING = [
+    (f"resourcepool_{name}", option, "600")
+    for name in COMMANDS
+    for option in sorted(FOR_EVER & options_of(name))
+]
 UNTIL_STOPPED = [
     *REPEATING,
     ("resourcepool_channels", "listen", "config"),

@@ -9,7 +9,8 @@ import pytest
 
 from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
 from resourcepool.management.layout import FittedTable, console, render_text
-from resourcepool.management.queues_report import MOVES, QUEUE_GROUPS, SERVERS
+from resourcepool.management.queues_report import MOVES, SERVERS
+from resourcepool.status.queues.system import SYSTEM
 from resourcepool.status.registry import named_systems
 from resourcepool.status.system import Figure, Unit, count, text
 from resourcepool.status.work.pages import FIGURES
@@ -139,7 +140,7 @@ NUMBERS = (Unit.COUNT, Unit.NUMBER)
     [
         *FIGURES.values(),
         *(system.figures for system in named_systems().values()),
-        QUEUE_GROUPS,
+        SYSTEM.figures,
         SERVERS,
         MOVES,
         LEASE_COLUMNS,

@@ -126,9 +126,3 @@ def test_a_task_that_was_never_tried_is_due_since_it_was_submitted() -> None:
     Task.objects.filter(key="a").update(submitted_at=timezone.now() - HOURS)
     line = next(line for line in run("streams", "tasks", "oracle").out.splitlines() if line.startswith("a "))
     assert "due for 3 h" in line
-
-
-def test_a_task_that_is_to_be_tried_again_says_when() -> None:
-    Task.objects.filter(key="a").update(busy_before=timezone.now() + HOURS)
-    line = next(line for line in run("streams", "tasks", "oracle").out.splitlines() if line.startswith("a "))
-    assert "in 3 h" in line

@@ -5,10 +5,9 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.processes import terminable
 from tests.proof.cases import Case, prove, without
@@ -28,7 +27,6 @@ class Proof:
         plan: what is asked for.
         databases: on which it can be run.
         cases: guards that are removed to see that the checker objects; ``words``: how it is run then.
-        show: prints what the checker found, with the plan.
     """
 
     module: str
@@ -37,7 +35,6 @@ class Proof:
     databases: Collection[str] = tuple(SERVERS)
     cases: Sequence[Case] = ()
     words: Sequence[str] = ()
-    show: Callable[[Any, Any], None] = lambda _, findings: show(findings)
 
     def main(self, words: Sequence[str]) -> int:
         """Do what these words say; return 1 when a promise was broken, or a removed guard went unnoticed."""
@@ -68,7 +65,7 @@ class Proof:
         folder, is_kept = Path(tempfile.mkdtemp(prefix="resourcepool-proof-")), False
         try:
             findings = run(f"{self.module}.model", plan, folder)
-            self.show(plan, findings)
+            show(findings)
             if chosen.json:
                 chosen.json.write_text(json.dumps({"plan": asdict(plan), **asdict(findings)}, indent=2) + "\n")
             is_kept = not (findings.is_clean or chosen.discard)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SHOWN = 5  # of the violations of one kind
+WRITE = {int: "{:,}", float: "{:.3f} s", type(None): "-"}
 
 
 @dataclass
@@ -25,7 +26,7 @@ def show(findings: Findings) -> None:
     """Print the figures, and some of the violations of each kind."""
     print()
     for name, value in findings.figures.items():
-        print(f"  {name:<52}{value:,}" if isinstance(value, int) else f"  {name:<52}{value}")
+        print(f"  {name:<52}{WRITE.get(type(value), '{}').format(value)}")
     for kind, cases in findings.violations.items():
         if cases:
             print(f"\n{kind}: {len(cases)}", *(f"  {case}" for case in cases[:SHOWN]), sep="\n")

@@ -91,5 +91,5 @@ def test_a_quarter_of_a_minute_of_chaos_breaks_no_promise(tmp_path: Path) -> Non
     _, found = findings("tests.chaos", f"--minutes 0.25 --acquisitions {ENOUGH}", tmp_path)
     broken = {kind: cases for kind, cases in found["violations"].items() if cases and kind not in TIMED}
     assert broken == {}  # but what a busy machine may be late with
-    assert found["counted"]["acquisitions"] >= ENOUGH
-    assert found["thrown"]["server killed -9 and restarted"] >= 1
+    assert found["figures"]["acquisitions"] >= ENOUGH
+    assert found["figures"]["server killed -9 and restarted"] >= 1

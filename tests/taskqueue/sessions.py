@@ -1,11 +1,9 @@
 """Sessions of a database, which tests end from outside."""
 
-import contextlib
 from typing import Any
 
 import pytest
-from asgiref.sync import SyncToAsync
-from django.db import DatabaseError, connection, connections
+from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tests.eventually import eventually
@@ -15,13 +13,6 @@ END = {"mysql": "KILL %s", "postgresql": "SELECT pg_terminate_backend(%s)"}
 ALIVE = {
     "mysql": "SELECT id FROM information_schema.processlist WHERE id = %s",
     "postgresql": "SELECT pid FROM pg_stat_activity WHERE pid = %s",
-}
-
-
-OTHERS = {
-    "mysql": "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()",
-    "postgresql": "SELECT pid FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid()",
 }
 
 
@@ -44,15 +35,6 @@ def end(number: int) -> None:
         eventually(lambda: not asked(other, ALIVE[other.vendor], number))
     finally:
         other.close()
-
-
-def end_all() -> None:
-    """End all sessions of this database but the calling thread's, as a restart of the server does."""
-    for (number,) in asked(connection, OTHERS[connection.vendor]):
-        with contextlib.suppress(DatabaseError):  # it has ended by itself
-            asked(connection, END[connection.vendor], number)
-    # The thread in which tests of asyncio use the database keeps its session, and would not ask whether it lives.
-    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
 
 
 def keep_them(monkeypatch: pytest.MonkeyPatch, seconds: int | None, *, is_checked: bool = False) -> None:

@@ -26,11 +26,12 @@ from resourcepool.management.arguments import (
     yes,
 )
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import as_text, one_line, printable_lines
+from resourcepool.management.layout import one_line, printable_lines
 from resourcepool.models import Proxy
 from resourcepool.resources.registry import select_resources
 from resourcepool.status import export
 from resourcepool.status.export import escape_formulas
+from resourcepool.status.snapshots import as_data
 from resourcepool.status.times import with_zone
 from resourcepool.translation import gettext as _, gettext_lazy
 
@@ -160,14 +161,14 @@ def _json(names: Sequence[str], records: Iterable[export.Record], **_: Any) -> I
     """Yield an array of objects."""
     before = "["
     for record in records:
-        yield before + json.dumps(record, default=as_text)
+        yield before + json.dumps(record, default=as_data)
         before = ",\n"
     yield "[]\n" if before == "[" else "]\n"
 
 
 def _json_lines(names: Sequence[str], records: Iterable[export.Record], **_: Any) -> Iterator[str]:
     """Yield one object per line."""
-    return (json.dumps(record, default=as_text) + "\n" for record in records)
+    return (json.dumps(record, default=as_data) + "\n" for record in records)
 
 
 FORMATS: dict[str, Callable[..., Iterator[str]]] = {"csv": _csv, "json": _json, "lines": _json_lines}
@@ -199,4 +200,4 @@ def private_file(name: str) -> Iterator[Any]:
 def _text(value: Any) -> Any:
     if value is None:
         return ""
-    return value if isinstance(value, str | int | float) else as_text(value)
+    return value if isinstance(value, str | int | float) else as_data(value)

@@ -44,7 +44,7 @@ from resourcepool.queues.queries import expand_ids, find_queue_group, using_of_q
 from resourcepool.status.queues.forecast import forecast
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
 from resourcepool.status.queues.queues import moves, queues_named, queues_of
-from resourcepool.status.queues.system import queue_alarms
+from resourcepool.status.queues.system import SYSTEM, queue_alarms
 from resourcepool.status.snapshots import as_data
 from resourcepool.translation import gettext as _, gettext_lazy
 
@@ -237,7 +237,7 @@ def _show(options: Options) -> Report:
 def _show_all(statuses: Sequence[QueueGroupStatus]) -> Report:
     add = "`manage.py resourcepool_queues add <queue group> <queue> .. --new`"
     empty = _("No queue groups yet; create one with %s.") % add
-    return {}, [FittedTable(statuses, report.QUEUE_GROUPS) if statuses else empty]
+    return {}, [FittedTable(statuses, SYSTEM.figures) if statuses else empty]
 
 
 def _show_one(status: QueueGroupStatus, ids: Sequence[str], limit: int) -> Report:

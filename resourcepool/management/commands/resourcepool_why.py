@@ -14,12 +14,12 @@ from resourcepool.management.base import OperatorCommand
 from resourcepool.management.commands.resourcepool_locks import HELD_BY_PROCESS, full_report
 from resourcepool.management.commands.resourcepool_status import LEASE_COLUMNS
 from resourcepool.management.layout import FittedTable, more_rows_note, name_value_lines, one_line
-from resourcepool.management.queues_report import QUEUE_GROUPS
 from resourcepool.management.work_commands import statuses_as_text
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import lock_named
 from resourcepool.status.locks.summary import held_by, processes
 from resourcepool.status.queues.queue_groups import queue_groups
+from resourcepool.status.queues.system import SYSTEM
 from resourcepool.status.registry import named_systems
 from resourcepool.status.resources import why
 from resourcepool.status.resources.why import HolderExplanation, ResourceExplanation
@@ -110,7 +110,7 @@ class Command(OperatorCommand):
         if not kind and name.isprintable() and (groups := queue_groups([name])):
             data["queue_group"] = groups[0]
             text = _("Details: manage.py resourcepool_queues show %s") % shlex.quote(one_line(name))
-            parts += ["", FittedTable(groups, QUEUE_GROUPS), text]
+            parts += ["", FittedTable(groups, SYSTEM.figures), text]
         if kind not in systems and (locks := lock_named(name, kind)):
             in_data, lines = full_report(locks)
             data |= in_data

@@ -11,7 +11,7 @@ from django.db.models.functions import Substr
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.history.models import Event
+from resourcepool.history.models import ENDED, Event
 from resourcepool.locks.models import (
     NUMBER_MARK,
     AbstractPermit,
@@ -120,12 +120,7 @@ def kind_of(text: str) -> LockKind:
         raise BadOption("kind", text, Sentence(ALLOWED, names=", ".join(LockKind))) from None
 
 
-GRANTS = sorted(
-    (
-        *(EventKind.ACQUIRED, EventKind.RELEASED, EventKind.HANDED_OVER),
-        *(EventKind.LOST, EventKind.EXPIRED, EventKind.REVOKED),
-    )
-)
+GRANTS = sorted({EventKind.ACQUIRED, *ENDED})
 
 
 @dataclass(frozen=True, slots=True)

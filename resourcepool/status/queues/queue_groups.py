@@ -23,7 +23,8 @@ from resourcepool.status.queues.problems import (
     why_no_owner,
 )
 from resourcepool.status.snapshots import Since, Until, fetch_all
-from resourcepool.translation import gettext_noop as _
+from resourcepool.status.times import ago
+from resourcepool.translation import gettext, gettext_noop as _
 
 MAX_QUEUE_GROUPS = 200
 MAX_SERVERS = 5_000  # of all queue groups together
@@ -143,6 +144,13 @@ class QueueGroupStatus:
     def alive(self) -> list[ServerStatus]:
         """The servers that are not presumed dead."""
         return [server for server in self.servers if server.is_alive]
+
+    @property
+    def last_change(self) -> str:
+        """When queues or servers changed last, and by whom, for people."""
+        if self.assigned is None:
+            return gettext("never")
+        return gettext("%(ago)s, by %(by)s") % {"ago": ago(self.assigned), "by": self.assigned_by or "-"}
 
 
 def queue_groups(names: Iterable[str] | None = None, *, flaps: bool = True) -> list[QueueGroupStatus]:

@@ -11,7 +11,7 @@ from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind, about_row
 from resourcepool.status.badge import PAUSED, WORKING, Badge, Level, first_badge
 from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
-from resourcepool.status.system import QUEUES, RowList, System, gauge
+from resourcepool.status.system import QUEUES, RowList, System, count, gauge, text
 from resourcepool.status.times import duration
 from resourcepool.text import printable
 from resourcepool.translation import gettext as _, gettext_lazy
@@ -214,10 +214,14 @@ SYSTEM = System(
     details=(Server, Queue),
     read=queue_groups,
     figures=(
-        gauge("queues", "Queues.", "queues"),
-        gauge("unowned_queues", "Queues without a live server.", "unowned"),
+        text(gettext_lazy("queue group"), "name"),
+        count(gettext_lazy("queues"), "queues", gauge=("queues", "Queues.")),
+        count(gettext_lazy("servers"), lambda one: len(one.alive), gauge=("servers", "Live servers.")),
+        count(gettext_lazy("requested"), "asked_for"),
+        count(gettext_lazy("unowned"), "unowned", gauge=("unowned_queues", "Queues without a live server.")),
         gauge("unowned_seconds", "Time for which the first of them has had none.", "unowned_for"),
-        gauge("servers", "Live servers.", lambda one: len(one.alive)),
+        count(gettext_lazy("generation"), "generation"),
+        text(gettext_lazy("last change"), "last_change"),
     ),
     alarms=lambda statuses, limits: queue_alarms(statuses),
     section=QUEUES,

@@ -11,7 +11,7 @@ from resourcepool.db.dialect import DbNow
 from resourcepool.db.retry import retrying
 from resourcepool.db.row_locks import Locked, lockers
 from resourcepool.events import localized
-from resourcepool.history.models import Event
+from resourcepool.history.models import ENDED, Event
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.state import State, Status, state_details, state_of
 from resourcepool.signals import EventKind
@@ -22,15 +22,6 @@ from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.translation import gettext as _, gettext_noop
 
-ENDINGS = (
-    EventKind.RELEASED,
-    EventKind.HANDED_OVER,
-    EventKind.LOST,
-    EventKind.EXPIRED,
-    EventKind.REVOKED,
-    EventKind.FIXED,
-    EventKind.QUARANTINED,
-)
 MAX_ENDINGS = 5
 LEAVES = gettext_noop("It goes out of service when its lease ends: %s.")
 AFTER_ITS_LEASE = {
@@ -177,7 +168,7 @@ def holder(
 
 def endings(row: Any) -> list[Ending]:
     """Return the ends of the last leases of ``row``, the latest first, as far as they are in the history."""
-    ended = Event.objects.using(router.db_for_read(Event)).of(row).filter(what__in=ENDINGS)
+    ended = Event.objects.using(router.db_for_read(Event)).of(row).filter(what__in=sorted(ENDED))
     # Without quarantines by operators, which end no lease.
     events = ended.exclude(what=EventKind.QUARANTINED, holder="").with_age()
     return [_ending(event) for event in fetch_all(events.order_by("-fence", "-pk")[:MAX_ENDINGS])]

@@ -9,11 +9,10 @@ from django.db import connection, transaction
 
 from resourcepool.contrib.celery_timers import tasks as handover
 from resourcepool.contrib.celery_timers.tasks import DispatchingRunner
-from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.taskqueue import timers
-from tests.app.rows import change, expire
+from tests.app.rows import expire
 from tests.eventually import eventually
 from tests.taskqueue.timers.runners import WITHIN, due, handling, states, timer, topic
 
@@ -161,15 +160,6 @@ def test_since_when_nobody_takes_it_is_known_until_somebody_does(carrier: Carrie
     assert timer().started_at > first
     timers.reschedule("a", after=60)
     assert Timer.objects.handed().count() == 0
-
-
-def test_one_whose_handler_died_is_handed_over_again_and_told_so(carrier: Carrier, seen: list[Any]) -> None:
-    due()
-    change(timer(), state="running", holder="a dead process", fence=7, attempts=1, busy_before=DbLater(-1))
-    (message,) = handed_over(carrier)
-    assert timer().crashes == 1
-    handover.handle(*message)
-    assert seen == [("a", 2, "expired")]
 
 
 def test_one_that_fails_after_its_lease_ran_out_is_handed_over_again_as_after_a_death(carrier: Carrier) -> None:

@@ -67,12 +67,6 @@ def test_what_the_pool_assigns_is_gone_for_good() -> None:
     assert (p.assign(0), p.assign(20), p.assign()) == ([], ["c", "d", "e"], [])
 
 
-def test_many_who_take_at_once_get_different_tasks() -> None:
-    pool({number: number for number in range(100)})
-    told = at_once(8, lambda _: TaskPool("reviews").assign(10))
-    assert sorted(int(key) for keys in told for key in keys) == list(range(80))
-
-
 @pytest.mark.parametrize("size", [-1, 10_001, 2.0, None, True])
 def test_a_size_that_is_none_is_refused(size: Any) -> None:
     with pytest.raises(BadOption, match="size"):

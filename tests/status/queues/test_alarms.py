@@ -1,43 +1,29 @@
 """The alarms about queues and their servers."""
 
-import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from resourcepool.db.dialect import DbLater, DbNow
+from resourcepool.db.dialect import DbLater
 from resourcepool.events import sentence_for
-from resourcepool.models import Move, Queue, QueueGroup, Server
+from resourcepool.models import Move, Queue, QueueGroup
 from resourcepool.queues import QueueServer
 from resourcepool.status.alarms import AlarmKind, alarms
 from resourcepool.status.queues.problems import Flapping, Stuck
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.queues.system import queue_alarms
 from tests.eventually import eventually
+from tests.queues.statuses import group_status, server_status
 
-SETTINGS: dict[str, Any] = {
-    "strategy": "sticky",
-    "heartbeat_every": 1.0,
-    "judge_dead_after": 6.0,
-    "reload_every": 0.2,
-    "handover_timeout": 60.0,
-    "is_paused": False,
-    "generation": 7,
-    "assigned": 1.0,
-    "assigned_by": "A #1",
-    "was_served": True,
-}
+SETTINGS = {"heartbeat_every": 1.0, "judge_dead_after": 6.0, "was_served": True}
 
 
 def server(pk: int = 1, **more: Any) -> ServerStatus:
-    stands = {"holder": "host/1/x/y", "state": "up", "weight": 1, "labels": {}, "limit": None, "ttl": 6.0}
-    spans = {"expires_in": 5.5, "registered": 100.0, "idle": None}
-    return ServerStatus(**{"pk": pk, "name": "web", **stands, **spans, **more})
+    return server_status(pk, **{"name": "web", "ttl": 6.0, "expires_in": 5.5, **more})
 
 
-def stands(*servers: ServerStatus, name: str = "orders", queues: int = 64, **more: Any) -> QueueGroupStatus:
-    return QueueGroupStatus(pk=1, name=name, **{**SETTINGS, "queues": queues, "servers": servers, **more})
+def stands(*servers: ServerStatus, **more: Any) -> QueueGroupStatus:
+    return group_status(*servers, **{**SETTINGS, "queues": 64, **more})
 
 
 @pytest.mark.parametrize(
@@ -147,45 +133,6 @@ class TestOfThisDatabase:
         Queue.objects.filter(queue_group=made).update(since=DbLater(-30))
         assert found()[AlarmKind.UNOWNED].startswith("no server is running; unowned queues: 3, ")
 
-    def test_queues_whose_server_left_long_ago(self) -> None:
-        made = orders()
-        Queue.objects.filter(queue_group=made).update(fence=2, since=DbLater(-30))
-        moved("1", Move.Action.UNASSIGNED, fence=2, at=DbLater(-30))
-        assert list(found()) == [AlarmKind.UNOWNED]
-
-    def test_queues_whose_server_died_and_that_nobody_took(self) -> None:
-        made = orders()
-        dead = Server.objects.create(
-            queue_group=made, name="A", ttl=6, busy_before=DbLater(-3), registered_at=DbLater(-99)
-        )
-        Queue.objects.filter(queue_group=made).update(cur_server=dead, fence=1, since=DbLater(-99))
-        said = r"no server is running; unowned queues: 3, for up to (\d+) s\. Start a server\."
-        told = re.match(said, found()[AlarmKind.UNOWNED])
-        assert told
-        assert int(told[1]) >= 9
-
-    def test_queues_that_nobody_there_may_have(self) -> None:
-        made = orders()
-        Server.objects.create(
-            queue_group=made, name="A", ttl=60, busy_before=DbLater(60), registered_at=DbLater(-99)
-        )
-        Queue.objects.filter(queue_group=made).update(labels={"zone": "mars"}, since=DbNow())
-        assert found() == {}  # added just now
-        Queue.objects.filter(queue_group=made).update(since=DbLater(-30))
-        assert "For example, queue 0: no living server has zone=mars." in found()[AlarmKind.UNOWNED]
-
-    def test_a_server_that_does_not_give_up_in_time_what_it_was_asked_for(self) -> None:
-        made = orders()
-        lease = {"busy_before": DbLater(60), "registered_at": DbLater(-99)}
-        slow = Server.objects.create(queue_group=made, name="A", ttl=60, **lease)
-        other = Server.objects.create(queue_group=made, name="B", ttl=60, **lease)
-        asked = {"cur_server": slow, "req_server": other, "fence": 1, "since": DbLater(-99)}
-        Queue.objects.filter(queue_group=made).update(**asked, requested_at=DbLater(-20))
-        assert found() == {}
-        Queue.objects.filter(queue_group=made).update(requested_at=DbLater(-95))
-        said = rf"server A #{slow.pk} must hand over queues \(3\), requested up to \d+ s ago \(allowed: 70 s\)"
-        assert re.match(said, found()[AlarmKind.DRAIN_OVERDUE])
-
     def test_a_queue_that_changed_its_server_four_times_in_ten_minutes(self) -> None:
         orders()
         moved("1", Move.Action.ASSIGNED, fence=1, from_server="")  # its first server
@@ -223,29 +170,12 @@ def moved(queue_id: str, what: Move.Action, fence: int, **more: Any) -> None:
     Move.objects.create(**about, generation=fence, what=what, fence=fence, **more)
 
 
-@pytest.fixture
-def two_servers_for_one_queue() -> Iterator[list[QueueServer]]:
+def test_a_server_without_a_queue_is_an_alarm_after_ten_heartbeats_until_it_gets_one() -> None:
     orders(1, heartbeat_every=0.1, judge_dead_after=30, handover_timeout=60, reload_every=0.02)
-    servers = [QueueServer("orders", name="A").start(), QueueServer("orders", name="B").start()]
-    yield servers
-    for one in servers:
-        one.close()
-
-
-def test_a_server_without_a_queue_is_noticed_after_ten_heartbeats(
-    two_servers_for_one_queue: list[QueueServer],
-) -> None:
-    _, idle = two_servers_for_one_queue
-    told = eventually(lambda: found().get(AlarmKind.IDLE_SERVER))
-    assert told.startswith(
-        f"servers without a queue for more than 10 heartbeats: 1, for example {idle.name}, for "
-    )
-    assert AlarmKind.TOO_MANY_SERVERS in found()
-
-
-def test_it_is_over_when_the_server_gets_a_queue(two_servers_for_one_queue: list[QueueServer]) -> None:
-    busy, idle = two_servers_for_one_queue
-    eventually(lambda: AlarmKind.IDLE_SERVER in found())
-    busy.close()
-    eventually(lambda: len(idle.held) == 1)
-    assert AlarmKind.IDLE_SERVER not in found()
+    with QueueServer("orders", name="A") as busy, QueueServer("orders", name="B") as idle:
+        told = eventually(lambda: found().get(AlarmKind.IDLE_SERVER))
+        assert f"10 heartbeats: 1, for example {idle.name}, for " in told
+        assert AlarmKind.TOO_MANY_SERVERS in found()
+        busy.close()
+        eventually(lambda: len(idle.held) == 1)
+        assert AlarmKind.IDLE_SERVER not in found()

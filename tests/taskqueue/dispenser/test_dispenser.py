@@ -171,14 +171,6 @@ def test_workers_that_return_at_once_after_an_outage_get_all_tasks() -> None:
     assert set(DispenserTask.objects.values_list("expirations", flat=True)) == {1}
 
 
-def test_what_an_expired_bucket_had_comes_first_again() -> None:
-    d = dispenser(letters("abcd"))
-    d.assign_tasks(2, "alice")
-    d.assign_tasks(0, "bob")
-    run_out("alice")
-    assert keys(d.assign_tasks(2, "bob")) == "ab"
-
-
 def test_what_nobody_took_back_is_done_also_when_its_bucket_has_expired() -> None:
     d = dispenser(letters("ab"))
     told = d.assign_tasks(1, "alice")
