@@ -6,9 +6,8 @@ import pytest
 from django.test import Client
 
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Proxy
 from resourcepool.signals import EventKind
-from resourcepool.status.alarms import AlarmKind, alarms
 from tests.admin.conftest import event, lease, sign_in, text
 from tests.admin.resources.test_operations import do, url
 from tests.app.rows import several
@@ -24,15 +23,6 @@ def rows(settings: Any) -> list[Proxy]:
         lease(row)
     event(found[0], EventKind.LEAKED)
     return found
-
-
-def event_kinds(row: Proxy) -> list[str]:
-    recorder.flush()
-    return list(Event.objects.of(row).order_by("pk").values_list("what", flat=True))
-
-
-def leaks() -> list[tuple[str, int]]:
-    return [(one.pool, int(one.text.split()[0])) for one in alarms() if one.kind is AlarmKind.LEAKED]
 
 
 def test_the_page_offers_it_only_for_a_leak(rows: list[Proxy]) -> None:
@@ -58,12 +48,6 @@ def test_the_page_shows_the_leak_and_its_acknowledgement(rows: list[Proxy]) -> N
     assert "The leak was acknowledged by operator at" in page(rows[0])
     do(client, "revoke", rows)
     assert "Reported as leaked" not in page(rows[0])
-
-
-def test_a_revoked_lease_needs_no_acknowledgement(rows: list[Proxy]) -> None:
-    do(sign_in("operator"), "revoke", rows)
-    assert event_kinds(rows[0]) == ["leaked", "revoked"]
-    assert leaks() == []
 
 
 def test_the_dashboard_links_to_the_reports_of_the_pool(rows: list[Proxy]) -> None:

@@ -311,6 +311,7 @@ PROTECTED = [
     (Stream, Task, "params"),
     (Topic, Timer, "payload"),
     (Dispenser, DispenserTask, "outcome"),
+    (Dispenser, Bucket, "outcome"),
     (QueueGroup, Queue, "parameter"),
 ]
 
@@ -333,7 +334,7 @@ def test_what_has_work_is_not_deleted_and_its_work_is_not_read_for_that(
     assert f"?{'queue_group' if model is QueueGroup else name}=orders" in shown
     assert not [one["sql"] for one in sent if f'"{column}"' in one["sql"].replace("`", '"')]
     assert model.objects.filter(pk=row.pk).exists()
-    for each in (others, Bucket, Server):
+    for each in (others, DispenserTask, Bucket, Server):
         each.objects.all().delete()
     admin_client.post(url(name, "delete", row.pk), {"post": "yes"})
     assert not model.objects.filter(pk=row.pk).exists()

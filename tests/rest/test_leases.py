@@ -9,12 +9,11 @@ from django.db import connection
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Event, Proxy, Ticket
+from resourcepool.models import Proxy, Ticket
 from resourcepool.rest.grants import Token
 from tests.app.models import Device
 from tests.app.rows import columns, expire, hold, lasts, new, several
-from tests.eventually import InBackground, at_once, eventually
-from tests.history.recorded import told
+from tests.eventually import InBackground, eventually
 from tests.rest.conftest import Caller
 
 
@@ -128,19 +127,6 @@ def test_a_bad_resource_is_quarantined_by_its_holder(crawler: Caller) -> None:
     assert (columns(row)["status"], columns(row)["reason"]) == ("quarantined", "banned by the shop")
 
 
-def test_the_history_tells_who_quarantined_it_whatever_the_holder_calls_itself(
-    transactional_db: None, crawler: Caller, settings: Any
-) -> None:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    row = new(Proxy)
-    lease = crawler.got("pools/proxy/acquire", holder="ann")["lease"]
-    crawler.got("leases/quarantine", 204, lease=lease, reason="banned")
-    assert told(row) == ["quarantined"]
-    event = Event.objects.get()
-    assert (event.actor, event.holder) == ("bot@127.0.0.1 (api)", f"ann of user {User.objects.get().pk}")
-    Event.objects.all()._raw_delete("default")
-
-
 def test_nothing_free_is_said_at_once_and_when_to_ask_again(crawler: Caller) -> None:
     hold(new(Proxy))
     answer = crawler.post("pools/proxy/acquire")
@@ -156,33 +142,6 @@ def test_who_waits_stands_in_line_and_gets_what_is_released(transactional_db: No
     got = waiting.result(30)
     assert got["id"] == lease.pk
     assert 25 < got["expires_in"] <= got["ttl"] == 30  # it was handed over for a few seconds
-
-
-def test_the_history_tells_when_it_was_got_and_given_back(
-    transactional_db: None, crawler: Caller, settings: Any
-) -> None:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    row = new(Proxy)
-    lease = crawler.got("pools/proxy/acquire", holder="crawler-7")["lease"]
-    assert told(row) == ["acquired"]
-    crawler.got("leases/release", 204, lease=lease)
-    crawler.post("leases/release", lease=lease)
-    assert told(row) == ["acquired", "released"]
-    assert Event.objects.get(what="released").holder.startswith("crawler-7 of user ")
-    assert {*Event.objects.values_list("actor", flat=True)} == {"bot@127.0.0.1 (api)"}
-    Event.objects.all()._raw_delete("default")
-
-
-def test_released_by_many_at_once_it_is_released_once(
-    transactional_db: None, root: Caller, settings: Any
-) -> None:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    row, boss = new(Proxy), User.objects.get()
-    lease = root.got("pools/proxy/acquire")["lease"]
-    answers = at_once(8, lambda _: Caller(boss).post("leases/release", lease=lease).status_code)
-    assert sorted(answers) == [204, *[409] * 7]
-    assert told(row) == ["released"]
-    Event.objects.all()._raw_delete("default")
 
 
 def test_one_that_an_operator_freed_is_lost(root: Caller) -> None:

@@ -7,10 +7,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Proxy
 from tests.app.rows import columns, expire, new, several
 from tests.eventually import at_once
-from tests.history.recorded import told
 from tests.rest.conftest import Caller, user
 
 
@@ -26,18 +25,6 @@ def test_the_answer_that_was_lost_is_of_no_use_any_more(crawler: Caller) -> None
     first, again = (crawler.got("pools/proxy/acquire", request_id="r-1") for _ in range(2))
     assert crawler.post("leases/release", lease=first["lease"]).status_code == 409
     assert (columns(row)["fence"], columns(row)["holder"]) == (again["fence"], again["holder"])
-
-
-def test_the_history_tells_that_it_went_from_the_one_to_the_other(
-    transactional_db: None, crawler: Caller, settings: Any
-) -> None:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    row = new(Proxy)
-    lease = [crawler.got("pools/proxy/acquire", request_id="r-1")["lease"] for _ in range(2)][-1]
-    crawler.got("leases/release", 204, lease=lease)
-    assert told(row) == ["handed_over", "released"]  # each with its beginning
-    assert {*Event.objects.values_list("actor", flat=True)} == {"bot@127.0.0.1 (api)"}
-    Event.objects.all()._raw_delete("default")
 
 
 def test_in_a_transaction_which_may_be_undone_it_gets_nothing(transactional_db: None, crawler: Caller) -> None:
