@@ -1,27 +1,18 @@
 """The charts of a pool, as JSON."""
 
 import time
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from resourcepool.dashboard.charts import drawn
 from resourcepool.db.dialect import DbLater
-from resourcepool.models import Event, Proxy, Sample
+from resourcepool.models import Proxy, Sample
 from resourcepool.status.resources.activity import Point
 from tests.app.rows import new
 from tests.dashboard.test_views import client_with
 
 CHARTS = "/admin/resourcepool/dashboard/charts/"
 POOL = {"pool": "resourcepool.Proxy"}
-
-
-@pytest.fixture(autouse=True)
-def _nobody_stays() -> Any:
-    yield
-    for model in (Event, Sample, User):
-        model.objects.all().delete()
 
 
 def titles(*points: Point | None) -> list[str]:

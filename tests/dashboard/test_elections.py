@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
 
 from resourcepool.db.dialect import DbLater
@@ -12,24 +11,12 @@ from tests.app.rows import granted, new
 from tests.dashboard.test_views import client_with, text_of
 
 
-@pytest.fixture(autouse=True)
-def _nobody_stays() -> Any:
-    yield
-    for model in (Event, User):
-        model.objects.all().delete()
-
-
 def test_each_election_has_a_line_with_its_leader() -> None:
     granted(new(ElectionRow, name="reports"), "web-1 <b>")
     text = text_of(client_with("view_election"))
     panel = text[text.index('aria-labelledby="rp-elections"') :].split("</section>")[0]
     assert "web-1 &lt;b&gt;" in panel
     assert 'href="/admin/resourcepool/election/reports/change/"' in panel
-
-
-def test_who_may_not_see_elections_sees_none() -> None:
-    new(ElectionRow, name="reports")
-    assert "rp-elections" not in text_of(client_with("view_proxy"))
 
 
 def happened(what: str, pool: str = "resourcepool.proxy", **columns: Any) -> None:

@@ -1,19 +1,11 @@
 """The admin's index: the dashboard first, everything else in sections."""
 
 import re
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.dashboard.test_views import client_with, text_of
-
-
-@pytest.fixture(autouse=True)
-def _nobody_stays() -> Any:
-    yield
-    User.objects.all().delete()
 
 
 def sections(client: Client, address: str = "/admin/") -> dict[str, list[str]]:

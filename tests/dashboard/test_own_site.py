@@ -1,8 +1,5 @@
 """The dashboard on a custom admin site."""
 
-from collections.abc import Iterator
-
-import pytest
 from django.contrib.admin import AdminSite
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
@@ -17,12 +14,6 @@ site = AdminSite(name="ops")
 site.register(Dashboard, DashboardAdmin)
 site.register(Proxy, ProxyAdmin)
 urlpatterns = [path("ops/", site.urls)]
-
-
-@pytest.fixture(autouse=True)
-def _nobody_stays() -> Iterator[None]:
-    yield
-    User.objects.all().delete()
 
 
 @override_settings(ROOT_URLCONF=__name__)

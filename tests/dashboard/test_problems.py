@@ -1,7 +1,6 @@
 """Problems on the dashboard: by gravity and system, each with what ends it beside it."""
 
 import re
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -20,13 +19,6 @@ from tests.waiting.threads import ticket
 
 SNOOZE = "/admin/resourcepool/dashboard/snooze/"
 BLOCKED = "blocked stream: oracle"
-
-
-@pytest.fixture(autouse=True)
-def _nobody_stays() -> Any:
-    yield
-    for model in (Event, User):
-        model.objects.all().delete()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin import site
-from django.contrib.auth.models import User
 from django.db import connection
 from django.http import HttpRequest
 from django.test.utils import CaptureQueriesContext
@@ -14,13 +13,14 @@ from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import describe, rows, smallest_that_fit, state_of
 from resourcepool.db.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.models import Event, Move, Proxy, Queue, QueueGroup, Server
+from resourcepool.models import Proxy, Queue, Server
 from resourcepool.queues import administration
-from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
+from resourcepool.status.queues.queue_groups import ServerStatus
 from resourcepool.status.queues.queues import QueueStatus
 from tests.admin.queues.scene import queue_group, server
 from tests.app.rows import new
 from tests.dashboard.test_views import LIVE, PAGE, client_with, text_of
+from tests.queues.statuses import group_status, server_status
 
 
 class Nowhere(Links):
@@ -32,24 +32,6 @@ class Nowhere(Links):
 
 NOWHERE = Nowhere(site, HttpRequest())
 ALL = ("view_queuegroup", "view_server", "view_queue", "view_move")
-
-
-@pytest.fixture(autouse=True)
-def _nobody_stays(transactional_db: None) -> Any:
-    yield
-    for model in (Move, Queue, Server, QueueGroup, Event, User):
-        model.objects.all().delete()
-
-
-def status(pk: int = 1, expires_in: float = 50.0, **more: Any) -> ServerStatus:
-    usual = {"name": "A", "holder": "h", "state": "up", "weight": 1, "labels": {}, "limit": None, "ttl": 60.0}
-    return ServerStatus(pk=pk, expires_in=expires_in, registered=9.0, idle=None, **{**usual, **more})
-
-
-def of(*servers: ServerStatus, **more: Any) -> QueueGroupStatus:
-    usual = {"pk": 1, "name": "orders", "strategy": "sticky", "is_paused": False, "generation": 3}
-    spans = {"heartbeat_every": 5.0, "judge_dead_after": 60.0, "reload_every": 0.2, "handover_timeout": 60.0}
-    return QueueGroupStatus(assigned=None, assigned_by="", servers=servers, **{**usual, **spans, **more})
 
 
 def place(**more: Any) -> QueueStatus:
@@ -85,20 +67,25 @@ def test_a_square_says_where_its_queue_is(where: QueueStatus, css: str, said: st
 @pytest.mark.parametrize(
     ("one", "state", "word"),
     [
-        (status(expires_in=58.0), "up", "up"),
-        (status(expires_in=45.0), "late", "up, late"),
-        (status(expires_in=58.0, state="draining"), "draining", "draining"),
-        (status(expires_in=58.0, queues=1, last_activity=51.0), "dead", "hangs"),
+        (server_status(expires_in=58.0), "up", "up"),
+        (server_status(expires_in=45.0), "late", "up, late"),
+        (server_status(expires_in=58.0, state="draining"), "draining", "draining"),
+        (server_status(expires_in=58.0, queues=1, last_activity=51.0), "dead", "hangs"),
         (None, "dead", ""),
     ],
 )
 def test_how_a_server_is(one: ServerStatus | None, state: str, word: str) -> None:
-    css, badge = state_of(one, of())
+    css, badge = state_of(one, group_status())
     assert (css, str(getattr(badge, "label", ""))) == (state, word)
 
 
 def test_what_nobody_has_comes_first_then_the_dead() -> None:
-    one = of(status(1, queues=4, asked_for=1), status(2, -5.0, queues=2), unowned=5, queues=9)
+    one = group_status(
+        server_status(1, queues=4, asked_for=1),
+        server_status(2, expires_in=-5.0, queues=2),
+        unowned=5,
+        queues=9,
+    )
     found = rows(one, None, NOWHERE, "x")
     assert [(row.server and row.server.pk, row.queues) for row in found] == [(None, 3), (2, 2), (1, 4)]
     assert [(row.owned, row.requested) for row in found] == [
@@ -109,14 +96,14 @@ def test_what_nobody_has_comes_first_then_the_dead() -> None:
 
 
 def test_queues_of_a_server_that_is_gone_are_without_owner() -> None:
-    found = rows(of(status(queues=1), unowned=1), [place(owner_pk=99), place()], NOWHERE, "x")
+    found = rows(group_status(server_status(queues=1), unowned=1), [place(owner_pk=99), place()], NOWHERE, "x")
     assert [row.squares.count("rp-cell") for row in found] == [1, 1]
     assert "owned by" in found[1].squares
 
 
 def test_squares_are_for_as_many_queue_groups_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "MAX_SQUARES", 10)
-    groups = [of(pk=1, queues=9), of(pk=2, queues=3), of(pk=3, queues=7), of(pk=4)]
+    groups = [group_status(pk=pk, queues=count) for pk, count in ((1, 9), (2, 3), (3, 7), (4, 0))]
     assert [group.pk for group in smallest_that_fit(groups)] == [4, 2, 3]
 
 

@@ -2,9 +2,7 @@
 
 import html
 import re
-from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -20,13 +18,6 @@ from tests.waiting.threads import ticket
 
 SEARCH = "/admin/resourcepool/dashboard/search/"
 DASHBOARD = "/admin/resourcepool/dashboard/"
-
-
-@pytest.fixture(autouse=True)
-def _nobody_stays() -> Any:
-    yield
-    for model in (Event, User):
-        model.objects.all().delete()
 
 
 def answered(client: Client, text: str) -> str:

@@ -24,13 +24,6 @@ LIVE = f"{PAGE}live/"
 HOSTILE = "<script>alert(1)</script>"
 
 
-@pytest.fixture(autouse=True)
-def _nobody_stays(transactional_db: None) -> Any:
-    yield
-    for model in (Event, Sample, User):
-        model.objects.all().delete()
-
-
 def client_with(*permissions: str, **columns: Any) -> Client:
     """Return a client of a new user with these permissions."""
     user = User.objects.create_user("user", **{"is_staff": True, **columns})

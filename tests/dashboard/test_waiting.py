@@ -1,7 +1,6 @@
 """The page of all waiters."""
 
 import re
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,12 +16,6 @@ from tests.status.locks.conftest import A, B, lock, stands, waits
 from tests.waiting.threads import ticket
 
 WAITING = "/admin/resourcepool/dashboard/waiting/"
-
-
-@pytest.fixture(autouse=True)
-def _nobody_stays() -> Any:
-    yield
-    User.objects.all().delete()
 
 
 def test_it_shows_since_when_the_place_and_why() -> None:

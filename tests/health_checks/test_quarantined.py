@@ -41,15 +41,6 @@ class TestInQuarantine:
         assert columns(row)["strikes"] == 4
         assert busy_for(row) > 2_000
 
-    def test_one_that_nobody_can_say_anything_about_stays_for_as_long_as_before(self) -> None:
-        row = quarantined()
-        until = columns(row)["until"]
-        ScriptedChecker.finds = {row.pk: UNKNOWN}
-        check_rows()
-        now = columns(row)
-        assert (now["busy_before"], now["until"], now["status"]) == (until, until, "quarantined")
-        assert now["holder"] == ""
-
     def test_what_an_operator_or_a_crawler_put_there_is_theirs(self) -> None:
         row = quarantined("403 from the shop")
         before = columns(row)
@@ -79,17 +70,6 @@ class TestInQuarantine:
         assert {event.kind for event in told} == {EventKind.CHECKED, EventKind.RETURNED, EventKind.QUARANTINED}
         assert {event.actor for event in told} == {"alice"}
         assert {event.pk for event in told} == {returned.pk, away.pk}
-
-    def test_nobody_is_handed_it_while_it_is_looked_at(self) -> None:
-        row = quarantined()
-        seen: list[Any] = []
-        ScriptedChecker.meanwhile = staticmethod(
-            lambda one: seen.append((Proxy.pool.acquire(wait=False), columns(one)["holder"]))
-        )
-        check_rows()
-        assert seen[0][0] is None
-        assert seen[0][1].endswith("/check")
-        assert columns(row)["fence"] == 7 + 2
 
     def test_one_that_was_parked_anew_is_not_taken(self) -> None:
         row = quarantined()

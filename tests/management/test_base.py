@@ -72,6 +72,11 @@ class TestTheActor:
         assert actor() == "alice@ops1 (shell)"
         monkeypatch.setenv("SUDO_USER", "bob")
         assert actor() == "bob@ops1 (shell)"
+        monkeypatch.setenv("SUDO_USER", "al\udcffice")
+        assert ascii(actor()) == "'al?ice@ops1 (shell)'", "databases take no surrogates"
+        monkeypatch.setenv("SUDO_USER", "a" * 500)
+        monkeypatch.setattr("socket.gethostname", lambda: "h" * 500)
+        assert len(actor()) <= 150, "it fits into the history"
 
     def test_has_a_number_where_nobody_has_a_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def nobody() -> str:
@@ -81,36 +86,15 @@ class TestTheActor:
         monkeypatch.setattr(base.getpass, "getuser", nobody)
         assert actor().startswith(f"uid {os.getuid()}@")
 
-    def test_is_text_that_a_database_takes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("SUDO_USER", "al\udcffice")
-        monkeypatch.setattr("socket.gethostname", lambda: "ops1")
-        assert ascii(actor()) == "'al?ice@ops1 (shell)'"
-
-    def test_fits_into_the_history(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("SUDO_USER", "a" * 500)
-        monkeypatch.setattr("socket.gethostname", lambda: "h" * 500)
-        assert len(actor()) <= 150
-
 
 @pytest.mark.parametrize("name", OURS)
-def test_help_shows_an_example_of_every_operator_s_command(name: str) -> None:
-    command = load_command_class(get_commands()[name], name)
-    if isinstance(command, OperatorCommand):
-        text = command.create_parser("manage.py", name).format_help()
-        assert f"\n  manage.py {name}" in text
-        assert "Exit codes: 0" in text
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_help_tells_of_exit_codes_once(name: str) -> None:
+def test_help_has_an_example_and_the_exit_codes_of_every_command(name: str) -> None:
     text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
-    assert text.lower().count("exit code") <= 1
-
-
-@pytest.mark.parametrize("name", ["resourcepool_consume", "resourcepool_timers"])
-def test_help_speaks_of_handlers_where_a_stop_waits_for_them(name: str) -> None:
-    text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
-    assert "grace period for running handlers after SIGTERM" in " ".join(text.split())
+    assert f"\n  manage.py {name}" in text
+    assert "Exit codes: 0" in text
+    assert text.lower().count("exit code") == 1
+    speaks = "grace period for running handlers after SIGTERM" in " ".join(text.split())
+    assert speaks is name.endswith(("_consume", "_timers"))
 
 
 class TestAsAProgram:

@@ -41,21 +41,15 @@ def test_a_held_one_tells_by_whom_since_when_and_until_when() -> None:
     assert 0 < (cell.ends or 0) <= 50
 
 
-def test_one_that_is_put_away_tells_why_and_until_when() -> None:
+@pytest.mark.parametrize("was_held", [False, True])
+def test_one_that_is_quarantined_tells_why_and_until_when(was_held: bool) -> None:
     proxy = new(Proxy)
+    lease = hold(proxy) if was_held else None
     Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
+    if lease:
+        lease.release()
     (cell,) = cells_of(Proxy)
     assert (cell.state, cell.note, cell.held) == (State.QUARANTINED, "banned", None)
-    assert 500 < (cell.ends or 0) <= 600
-
-
-def test_one_that_is_quarantined_since_its_lease_tells_until_when() -> None:
-    proxy = new(Proxy)
-    lease = hold(proxy)
-    Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
-    lease.release()
-    (cell,) = cells_of(Proxy)
-    assert (cell.state, cell.note) == (State.QUARANTINED, "banned")
     assert 500 < (cell.ends or 0) <= 600
 
 

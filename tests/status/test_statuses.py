@@ -22,6 +22,7 @@ from resourcepool.status.registry import named_systems
 from resourcepool.status.work.dispensers import DispenserStatus
 from resourcepool.status.work.streams import FirstTask, StreamStatus
 from resourcepool.status.work.timers import FirstTimer, TopicStatus
+from tests.queues.statuses import group_status, server_status
 
 OK, BUSY, IDLE, WARN, BAD = Level
 Case = tuple[Any, Level, str, str, list[str]]
@@ -215,32 +216,19 @@ def test_a_status_has_one_state_an_explanation_and_alarms(
     assert [f"{alarm.kind.value}: {alarm.text}" for alarm in raised] == alarms
 
 
-def group(*servers: ServerStatus, queues: int = 2, **more: Any) -> QueueGroupStatus:
-    usual = {"heartbeat_every": 5.0, "judge_dead_after": 60.0, "reload_every": 5.0, "handover_timeout": 5.0}
-    usual |= {"generation": 1, "assigned": None, "assigned_by": "", "is_paused": False, "strategy": "even"}
-    return QueueGroupStatus(**{"pk": 1, "name": "g", **usual, "queues": queues, "servers": servers, **more})
-
-
-def server(expires_in: float = 58.0, **more: Any) -> ServerStatus:
-    usual = {"pk": 1, "name": "A", "holder": "h", "state": "up", "weight": 1, "labels": {}, "limit": None}
-    return ServerStatus(
-        **{**usual, "ttl": 60.0, "expires_in": expires_in, "registered": 9.0, "idle": None, **more}
-    )
-
-
-HUNG = server(queues=2, last_activity=3_600.0)
+HUNG = server_status(queues=2, last_activity=3_600.0)
 
 
 @pytest.mark.parametrize(
     ("status", "level", "code"),
     [
-        (group(server()), OK, "working"),
-        (group(), BAD, "no_server"),
-        (group(server(-1.0)), BAD, "no_server"),
-        (group(HUNG), BAD, "server_hangs"),
-        (group(server(), unowned=1, unowned_why="pinned"), BAD, "unowned"),
-        (group(queues=0), IDLE, "no_queues"),
-        (group(server(), is_paused=True), WARN, "paused"),
+        (group_status(server_status()), OK, "working"),
+        (group_status(), BAD, "no_server"),
+        (group_status(server_status(expires_in=-1.0)), BAD, "no_server"),
+        (group_status(HUNG), BAD, "server_hangs"),
+        (group_status(server_status(), unowned=1, unowned_why="pinned"), BAD, "unowned"),
+        (group_status(queues=0), IDLE, "no_queues"),
+        (group_status(server_status(), is_paused=True), WARN, "paused"),
     ],
 )
 def test_a_queue_group_has_one_state(status: QueueGroupStatus, level: Level, code: str) -> None:
@@ -251,16 +239,16 @@ def test_a_queue_group_has_one_state(status: QueueGroupStatus, level: Level, cod
 @pytest.mark.parametrize(
     ("one", "level", "code"),
     [
-        (server(), OK, "up"),
-        (server(45.0), WARN, "late"),
-        (server(state="draining"), WARN, "draining"),
-        (server(45.0, state="draining"), WARN, "draining_late"),
+        (server_status(), OK, "up"),
+        (server_status(expires_in=45.0), WARN, "late"),
+        (server_status(state="draining"), WARN, "draining"),
+        (server_status(expires_in=45.0, state="draining"), WARN, "draining_late"),
         (HUNG, BAD, "hangs"),
-        (server(-1.0), BAD, "presumed_dead"),
+        (server_status(expires_in=-1.0), BAD, "presumed_dead"),
     ],
 )
 def test_a_server_has_one_state(one: ServerStatus, level: Level, code: str) -> None:
-    badge = badge_of_server(group(one), one)
+    badge = badge_of_server(group_status(one), one)
     assert (badge.level, badge.code) == (level, code)
 
 

@@ -12,14 +12,7 @@ from resourcepool.resources.state import State, Status
 from resourcepool.status.resources import why
 from tests import running
 from tests.app.models import Device
-from tests.app.rows import change, expire, hold, new
-
-
-def over(proxy: Any) -> Any:
-    """Put it in quarantine that has ended."""
-    Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
-    change(proxy, busy_before=DbLater(-1), until=DbLater(-1))
-    return proxy
+from tests.app.rows import expire, hold, new
 
 
 def one(
@@ -62,16 +55,6 @@ def test_each_state_is_explained(resource: why.ResourceExplanation, said: str) -
 
 
 class TestAResource:
-    def test_that_is_held(self) -> None:
-        device = new(Device)
-        hold(device, holder="me", ttl=20)
-        found = why.resource(device)
-        assert found.state is State.LEASED
-        assert found.lease is not None
-        assert found.lease.holder == "me"
-        assert 15 < found.busy_for <= 20.01  # its clock has milliseconds
-        assert found.lease.renewal is None, "the history does not know its ttl"
-
     def test_that_is_held_for_another_ttl_than_its_pool_s(self, settings: Any) -> None:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
         device = new(Device)
@@ -103,12 +86,6 @@ class TestAResource:
         assert found.state is State.QUARANTINED
         assert 599 - running.seconds() < (found.back_in or 0) < 600.001  # times are rounded
         assert 89 < (found.checked or 0) < 150
-
-    def test_whose_quarantine_is_over_gives_no_reason_any_more(self) -> None:
-        proxy = over(new(Proxy))
-        hold(proxy, holder="me")
-        found = why.resource(proxy)
-        assert (found.state, found.reason) == (State.LEASED, "")
 
     def test_that_drains_still_has_its_holder(self) -> None:
         proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="cable")

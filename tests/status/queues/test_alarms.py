@@ -13,29 +13,17 @@ from resourcepool.status.queues.problems import Flapping, Stuck
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.queues.system import queue_alarms
 from tests.eventually import eventually
+from tests.queues.statuses import group_status, server_status
 
-SETTINGS: dict[str, Any] = {
-    "strategy": "sticky",
-    "heartbeat_every": 1.0,
-    "judge_dead_after": 6.0,
-    "reload_every": 0.2,
-    "handover_timeout": 60.0,
-    "is_paused": False,
-    "generation": 7,
-    "assigned": 1.0,
-    "assigned_by": "A #1",
-    "was_served": True,
-}
+SETTINGS = {"heartbeat_every": 1.0, "judge_dead_after": 6.0, "was_served": True}
 
 
 def server(pk: int = 1, **more: Any) -> ServerStatus:
-    stands = {"holder": "host/1/x/y", "state": "up", "weight": 1, "labels": {}, "limit": None, "ttl": 6.0}
-    spans = {"expires_in": 5.5, "registered": 100.0, "idle": None}
-    return ServerStatus(**{"pk": pk, "name": "web", **stands, **spans, **more})
+    return server_status(pk, **{"name": "web", "ttl": 6.0, "expires_in": 5.5, **more})
 
 
-def stands(*servers: ServerStatus, name: str = "orders", queues: int = 64, **more: Any) -> QueueGroupStatus:
-    return QueueGroupStatus(pk=1, name=name, **{**SETTINGS, "queues": queues, "servers": servers, **more})
+def stands(*servers: ServerStatus, **more: Any) -> QueueGroupStatus:
+    return group_status(*servers, **{**SETTINGS, "queues": 64, **more})
 
 
 @pytest.mark.parametrize(
