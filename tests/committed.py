@@ -208,4 +208,5 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[Statement]:
 
     monkeypatch.setattr(CursorWrapper, "execute", record)
     monkeypatch.setattr(statement, "send", record_sent)
+    connections["default"].__dict__.pop(statement.SESSION, None)  # which has the former function
     return sent

@@ -91,4 +91,4 @@ def test_a_consumer_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.
 
 def current_limit() -> float:
     """Return how many seconds a statement of this thread may take."""
-    return timeouts._limits.get().seconds
+    return timeouts._limits.get()[0]

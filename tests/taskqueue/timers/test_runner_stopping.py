@@ -154,4 +154,4 @@ def test_what_was_given_back_is_not_written_again_when_a_thread_comes_to_it(
 
 def current_limit() -> float:
     """Return how many seconds a statement of this thread may take."""
-    return timeouts._limits.get().seconds
+    return timeouts._limits.get()[0]
