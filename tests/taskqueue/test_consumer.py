@@ -74,17 +74,6 @@ def test_only_one_consumer_runs_tasks_and_the_next_follows_when_it_stops() -> No
     assert one.lease.fence < other.lease.fence
 
 
-def test_a_failed_task_blocks_its_stream_until_it_is_retried() -> None:
-    stream()
-    handler("fail")(lambda _: False)
-    handler("note")(lambda _: None)
-    submit("oracle", "fail", key="a")
-    submit("oracle", "note", key="b")
-    with consuming():
-        eventually(lambda: states() == {"a": "blocked", "b": "ready"}, WITHIN, states)
-        assert task("a").outcome == "the handler returned False"
-
-
 def test_a_failed_task_is_tried_again_and_the_tasks_after_it_wait() -> None:
     stream(retries=2, retry_delay=0, on_failure="skip")
     ran: list[str] = []

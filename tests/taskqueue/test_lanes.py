@@ -8,7 +8,7 @@ from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import NewTask, consumer, handler, submit, submit_many
 from tests.app.rows import change
 from tests.eventually import eventually
-from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
+from tests.taskqueue.consumers import WITHIN, consuming, states, stream, task
 
 
 def test_very_many_blocked_lanes_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,14 +57,3 @@ def test_after_a_consumer_that_died_no_task_begins_in_the_lock_delay_and_it_can_
         eventually(lambda: Stream.objects.get().elected_term > 1, WITHIN)
         assert consumer.term is None
     assert states() == {"a": "ready"}
-
-
-def test_after_one_that_stopped_in_good_order_they_begin_at_once() -> None:
-    stream(lock_delay=3_600)
-    handler("note")(lambda _: None)
-    for count in (1, 2):
-        submit("oracle", "note")
-        with consuming():
-            finished(count)
-    row = Stream.objects.get()
-    assert row.resigned_term == row.elected_term

@@ -31,18 +31,6 @@ def test_a_blocked_task_that_is_retried_is_the_next_one_that_runs() -> None:
     assert task("a").attempts == 2
 
 
-def test_a_blocked_task_that_is_discarded_lets_the_others_run() -> None:
-    stream()
-    handler("note")(lambda one: one.key != "a")
-    submit("oracle", "note", key="a")
-    submit("oracle", "note", key="b")
-    with consuming():
-        eventually(lambda: states() == {"a": "blocked", "b": "ready"}, WITHIN, states)
-        assert Task.objects.filter(key="a").discard("alice", "no such disk") == 1
-        finished(2)
-    assert states() == {"a": "discarded", "b": "done"}
-
-
 @pytest.fixture(params=work_models(), ids=lambda model: model.__name__)
 def work(request: pytest.FixtureRequest) -> Any:
     """A model of tasks or timers, with a row of each state, named after it, that has failed before."""

@@ -51,11 +51,6 @@ def test_a_timer_waits_for_its_moment_by_the_databases_clock() -> None:
     assert Topic.objects.get().name == "order.timeout"
 
 
-def test_a_moment_may_be_in_the_past() -> None:
-    past = timezone.now() - HOUR
-    assert set_one(at=past).due_at == timer().due_at == past
-
-
 def test_a_recurring_one_is_due_after_one_interval_or_from_its_start() -> None:
     before = now()
     made = set_one(every=60)
@@ -223,14 +218,6 @@ def test_a_cancel_and_a_handler_that_come_at_once_have_one_winner(
     monkeypatch.setattr(TimerQuerySet, "update", after_the_handler)
     assert timers.cancel("a") is outcome
     assert timer().state == state
-
-
-def test_two_that_set_the_same_name_at_once_make_one_timer() -> None:
-    with transaction.atomic():
-        set_one(payload={"v": 1})
-        second = InBackground(lambda: set_one(payload={"v": 2}, if_exists="keep"))
-    assert not second.result(30).is_new or Timer.objects.count() == 1
-    assert Timer.objects.count() == 1
 
 
 def test_a_pending_one_is_given_another_time_and_keeps_its_schedule() -> None:

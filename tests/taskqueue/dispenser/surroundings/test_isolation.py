@@ -20,7 +20,6 @@ from tests.taskqueue.dispenser.test_dispenser import (  # noqa: F401 (once more,
     test_a_task_is_done_once_and_saying_so_again_is_the_same,
     test_many_at_once_get_different_tasks,
     test_tasks_that_expired_too_often_leave_the_pool_with_a_reason,
-    test_what_a_worker_has_too_much_goes_back_at_once,
 )
 from tests.taskqueue.dispenser.test_interleavings import (  # noqa: F401
     test_a_a_rebuild_leaves_alone_what_is_assigned_after_it_has_looked,
@@ -29,6 +28,7 @@ from tests.taskqueue.dispenser.test_interleavings import (  # noqa: F401
     test_e_many_assignments_of_one_worker_overfill_nothing,
     test_e_one_that_comes_in_between_waits_or_is_counted,
     test_g_what_is_done_while_a_bucket_is_trimmed_does_not_go_back,
+    test_g_what_was_trimmed_is_not_done_and_waits_at_once,
 )
 from tests.taskqueue.dispenser.test_rebuild import (  # noqa: F401
     test_rebuilds_and_assignments_at_once_dispense_nothing_twice,
