@@ -68,15 +68,15 @@ def end_of(settings: AttemptSettings, result: Result, failures: int, crashes: in
         return End(settings.waiting_state, "")
     if result.error is None and not result.is_given_back:
         return End("done" if settings.done_kept else None, result.outcome)
-    state, delay, counts = settings.waiting_state, result.delay, (failures, settings.crashes_left(crashes))
+    again, left = settings.waiting_state, settings.crashes_left(crashes)
     if result.error is None:
-        pass
+        state, delay, counts = again, result.delay, (failures, left)
     elif result.is_disconnected and crashes + 1 < settings.max_crashes:
-        delay, counts = settings.retry_delay, (failures, crashes + 1)
+        state, delay, counts = again, settings.retry_delay, (failures, crashes + 1)
     elif failures < settings.retries:
-        delay, counts = settings.delay(failures + 1), (failures + 1, counts[1])
+        state, delay, counts = again, settings.delay(failures + 1), (failures + 1, left)
     else:
-        state, counts = settings.given_up_state, (failures + 1, counts[1])
+        state, delay, counts = settings.given_up_state, 0.0, (failures + 1, left)
     outcome = result.outcome if result.error is None else result.error
     return End(state, outcome, delay, None if counts == (failures, crashes) else counts)
 

@@ -103,9 +103,7 @@ def claim(
     for row in locked:
         topic, is_new = topics[row["topic_id"]], row["holder"] != holder
         is_abandoned = is_new and row["state"] == State.RUNNING
-        has_crashed = (
-            is_abandoned and row["holder"] != ""
-        )  # without a holder: its process released it at its exit
+        has_crashed = is_abandoned and row["holder"] != ""  # without a holder: its process released it
         former = dict(row)
         row["crashes"] += has_crashed
         if is_abandoned:
