@@ -25,7 +25,7 @@ MAX_UNBROKEN = 48  # characters of a key and a name that is never broken
 
 
 class ResourceColumnsMixin(BaseAdmin):
-    """The columns of resources. They use the database's clock, ``row.db_now``, which a row being added lacks."""
+    """The columns of resources. They use the database's clock, ``row.db_now``."""
 
     list_display: tuple[str, ...] = ("named", "status_badge", "held_by", "labels")
 
@@ -47,13 +47,11 @@ class ResourceColumnsMixin(BaseAdmin):
 
     @admin.display(description=_("state"))
     def state(self, resource: Any) -> str:
-        details = _state_details(resource)
-        return resource_badge(details.state).html if details else ""
+        return resource_badge(_state_details(resource).state).html
 
     @admin.display(description=_("state"))
     def status_badge(self, resource: Any) -> str:
-        details = _state_details(resource)
-        is_draining = details is not None and details.state is State.DRAINING
+        is_draining = _state_details(resource).state is State.DRAINING
         after = AFTER_LEASE.get(resource.status, "") if is_draining else ""
         check = gettext("check: %s") % resource.get_verdict_display() if resource.verdict else ""
         return lines(self.state(resource), str(after), check)
@@ -79,8 +77,8 @@ class ResourceColumnsMixin(BaseAdmin):
             text = gettext("expires in %s") if resource.holder else gettext("ends in %s")
             over = gettext("expired or renewed") if resource.holder else gettext("over")
             yield countdown(left, text, over)
-        elif until := _until(resource):
-            yield gettext("until %s") % until
+        elif until := _state_details(resource).until:
+            yield gettext("until %s") % format_short_datetime(until, resource.db_now)
         if _is_held(resource):
             yield from _overdue(resource)
         yield _reason(resource)
@@ -91,13 +89,11 @@ class ResourceColumnsMixin(BaseAdmin):
 
 
 def _is_busy(resource: Any) -> bool:
-    now = getattr(resource, "db_now", None)
-    return now is not None and resource.busy_before > now
+    return bool(resource.busy_before > resource.db_now)
 
 
-def _state_details(resource: Any) -> StateDetails | None:
-    now = getattr(resource, "db_now", None)
-    return None if now is None else state_details(resource, now)
+def _state_details(resource: Any) -> StateDetails:
+    return state_details(resource, resource.db_now)
 
 
 def _is_held(resource: Any) -> bool:
@@ -120,15 +116,7 @@ def _overdue(resource: Any) -> Iterator[str]:
 
 def _reason(resource: Any) -> str:
     """Return why it is out of service, and by whom; the row keeps the reason of a quarantine that is over."""
-    details = _state_details(resource)
-    if not details or not details.reason:
-        return ""
-    reason = localized(details.reason)
-    if resource.taken_out is None:
+    reason = localized(_state_details(resource).reason)
+    if not reason or resource.taken_out is None:
         return reason
     return gettext("by %(who)s: %(reason)s") % {"who": resource.taken_out.actor, "reason": reason}
-
-
-def _until(resource: Any) -> str:
-    details = _state_details(resource)
-    return format_short_datetime(details.until, resource.db_now) if details and details.until else ""

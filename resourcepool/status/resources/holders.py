@@ -87,25 +87,25 @@ class ActiveLease:
 
 
 def active_leases(
-    model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = (), limit: int = 100
+    model: Any, *, holder: str = "", host: str = "", pk: Any = None, limit: int = 100
 ) -> list[ActiveLease]:
     """Return up to ``limit`` active leases of this pool, the next to expire first.
 
     Args:
         holder: only leases of exactly this holder.
         host: only leases of processes on this host: see ``on_host``.
-        pks: only these resources.
+        pk: only this resource.
     """
-    rows = leased_rows(model, holder=holder, host=host, pks=pks)
+    rows = leased_rows(model, holder=holder, host=host)
+    rows = rows if pk is None else rows.filter(pk=pk)
     leased = list(rows.annotate(left=Until("busy_before")).order_by("busy_before", "pk")[:limit])
     acquired = acquisitions(model, [(row.pk, row.fence) for row in leased])
     return [_active_lease(row, acquired.get((str(row.pk), row.fence))) for row in leased]
 
 
-def leased_rows(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
+def leased_rows(model: Any, *, holder: str = "", host: str = "") -> ResourceQuerySet:
     """Return the resources of the leases that ``active_leases`` lists."""
-    rows, keys = ResourceQuerySet(model=model, using=model.pool.using), list(pks)
-    return last_leased_by(rows.filter(pk__in=keys) if keys else rows, holder, host).held()
+    return last_leased_by(ResourceQuerySet(model=model, using=model.pool.using), holder, host).held()
 
 
 def locked(rows: ResourceQuerySet) -> list[Locked]:
@@ -158,16 +158,14 @@ def _as_text(key: Any, connection: Any) -> Any:
     return Concat(first, *(text for part in rest for text in (Value("-"), part)))
 
 
-def lease_counts(
-    models: Iterable[Any], *, holder: str = "", host: str = "", pks: Iterable[Any] = ()
-) -> dict[Any, int]:
+def lease_counts(models: Iterable[Any], *, holder: str = "", host: str = "") -> dict[Any, int]:
     """Return {model: number of ``leased_rows``} for the pools that have any.
 
     A pool without a table has none; raises NotMigrated if no pool has a table.
     """
 
     def count(model: Any) -> int:
-        rows = leased_rows(model, holder=holder, host=host, pks=pks)
+        rows = leased_rows(model, holder=holder, host=host)
         return retrying(connections[model.pool.using], rows.count)
 
     return {model: number for model, number in read_each(models, count).items() if number}

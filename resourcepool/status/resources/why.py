@@ -114,7 +114,7 @@ def resource(row: Any) -> ResourceExplanation:
     model, now = type(row), _read(row)
     state = state_of(now, now.db_now)
     stuck = lockers(model.pool.using, model, [now.pk]) if now.holder else []
-    held = active_leases(model, pks=[now.pk], limit=1) if state in (State.LEASED, State.DRAINING) else []
+    held = active_leases(model, pk=now.pk) if state in (State.LEASED, State.DRAINING) else []
     return ResourceExplanation(
         pool=model._meta.label,
         row=now,

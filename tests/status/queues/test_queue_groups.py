@@ -52,6 +52,7 @@ class TestQueueGroups:
     def test_servers_with_what_they_have_give_up_and_await(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
+        Queue.objects.update(since=DbLater(-500))
         server(orders, "B", labels={"zone": "eu"}, weight=2, limit=9, holder="host/1/x/1")
         planned(orders)
         found = queue_group("orders")
