@@ -41,6 +41,17 @@ def test_a_worker_keeps_what_it_has_and_gets_what_is_missing() -> None:
     assert again[:2] == first
 
 
+def test_what_a_worker_has_too_much_goes_back_at_once() -> None:
+    d = dispenser(letters("abcdef"))
+    before = d.assign_tasks(5, "alice")
+    assert keys(d.assign_tasks(2, "alice")) == "ab"
+    assert waiting() == "cdef"
+    assert d.tasks_done("alice", before) == {
+        **dict.fromkeys("ab", Done.DONE),
+        **dict.fromkeys("cde", Done.STALE),
+    }
+
+
 def test_an_empty_pool_gives_nothing_and_an_unknown_dispenser_is_made() -> None:
     assert dispenser().assign_tasks(5, "alice") == []
     assert TaskDispenser("another").assign_tasks(5, "alice") == []
