@@ -184,7 +184,7 @@ def by_name(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
             made.append(self)
 
     monkeypatch.setattr(statement, "Session", AtOnce)
-    connection.__dict__.pop(statement.SESSION, None)
+    connections["default"].__dict__.pop(statement.SESSION, None)
     yield
     for one in made:
         one.close()
@@ -208,5 +208,4 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[Statement]:
 
     monkeypatch.setattr(CursorWrapper, "execute", record)
     monkeypatch.setattr(statement, "send", record_sent)
-    connections["default"].__dict__.pop(statement.SESSION, None)  # which has the former function
     return sent

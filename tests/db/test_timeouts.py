@@ -84,7 +84,7 @@ def test_who_is_interrupted_on_the_way_into_a_try_has_the_connection_left_alone(
 ) -> None:
     before = session(own)
     with statement_timeout(0.3):
-        StatementAttempt(own).__enter__()  # and nothing after that
+        StatementAttempt(own)  # and nothing after that
     slow(own, 0.6)
     assert session(own) == before
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar, TypeVarTuple
 
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -89,7 +89,6 @@ class Session:
         self._plans: dict[str, _Plan] = {}
         self._is_closed = not can_prepare
         self._is_plain = can_prepare and is_plain(self._cursor)
-        self._send_text = partial(send, connection) if self._is_plain else self._send
 
     def execute(self, sql: str, params: Params) -> Reply:
         """Send ``sql``, prepared if it is sent often, and return the answer."""
@@ -97,7 +96,7 @@ class Session:
             return self._send(sql, params)
         if (prepared := self._plans.get(sql) or self._prepared(sql)) is not None:
             try:
-                return self._send_text(prepared.call, prepared.in_order(params))
+                return self._send_directly(prepared.call, prepared.in_order(params))
             except OperationalError as error:
                 if error.args[0] not in GONE:
                     raise
@@ -105,12 +104,15 @@ class Session:
         if not self._is_plain:
             return self._send(sql, params)
         plan = _plan(sql, self._connection.settings_dict["NAME"])
-        return self._send_text(plan.plain, plan.in_order(params))
+        return self._send_directly(plan.plain, plan.in_order(params))
 
     def close(self) -> None:
         """Send all statements unprepared from now on."""
         self._is_closed = True
         self._plans.clear()
+
+    def _send_directly(self, sql: str, values: Sequence[Any]) -> Reply:
+        return send(self._connection, sql, values) if self._is_plain else self._send(sql, values)
 
     def _send(self, sql: str, params: Params) -> Reply:
         # Removed while in use, because a signal handler that acquires or releases needs another one.
@@ -129,7 +131,7 @@ class Session:
             return None
         plan = _plan(sql, self._connection.settings_dict["NAME"])
         try:
-            self._send_text(plan.prepare, [plan.text])
+            self._send_directly(plan.prepare, [plan.text])
         except DatabaseError as error:
             if error.args[0] not in REFUSED:
                 raise
@@ -175,11 +177,10 @@ def run(
             cursor.execute(sql, params)
             return read(cursor)
     connection.close_if_health_check_failed()
-    ours = connection.__dict__
-    session: Session | None = ours.get(SESSION)
+    session: Session | None = connection.__dict__.get(SESSION)
     if session is None or session.driver is not connection.connection:
         session = _new_session(connection)
-    ours[LATEST] = this = object()
+    connection.__dict__[LATEST] = this = object()
     try:
         reply = session.execute(sql, params)
     except (DatabaseError, InterfaceError):
@@ -188,7 +189,7 @@ def run(
         if not connection.in_atomic_block:
             close_quietly(connection)
         raise
-    if ours[LATEST] is not this:
+    if connection.__dict__[LATEST] is not this:
         # The driver reads the row count and the last insert id after the reply; they may belong to a statement that a
         # signal handler sent in between.
         raise OperationalError(OUT_OF_SYNC, "a signal handler sent a statement before the reply was read")
