@@ -78,6 +78,18 @@ class SystemAdmin(SystemAdminMixin, ReadOnlyAdmin):
     ordering = ("pk",)
 
 
+class OperatedSystemAdmin(SystemAdmin, OperationsAdminMixin):
+    """The same, with the operations of the system."""
+
+    actions = ()
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return [*super().get_list_display(request), *self.operations_column(request)]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return (self.opts.pk.name, *self.facts)
+
+
 class ProtectedAdminMixin(BaseAdmin):
     """Rows that cannot be deleted while others belong to them, which may be too many to list."""
 

@@ -9,11 +9,12 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 
 from resourcepool.admin.base import ReadOnlyAdmin
-from resourcepool.admin.containers import SystemAdmin
+from resourcepool.admin.containers import OperatedSystemAdmin, SystemAdmin
 from resourcepool.dashboard.links import visible_models
 from resourcepool.dashboard.panels import visible_in_panels
 from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard, Event
+from resourcepool.operations.operation import by_name
 from resourcepool.resources.models import AbstractResource
 from resourcepool.status.registry import named_systems, systems
 from resourcepool.status.system import INTERNALS, RESOURCES, SECTIONS
@@ -66,4 +67,6 @@ def register_systems(site: AdminSite) -> None:
     """Register a page for each system whose model has none; its app can unregister it."""
     for system in named_systems().values():
         if not site.is_registered(system.reader.model):
-            site.register(system.reader.model, type("SystemAdmin", (SystemAdmin,), {"system": system}))
+            base = OperatedSystemAdmin if system.operations else SystemAdmin
+            declared = {"system": system, "operations": by_name(*system.operations)}
+            site.register(system.reader.model, type("SystemAdmin", (base,), declared))

@@ -18,6 +18,7 @@ from resourcepool.rest import serializers
 from resourcepool.rest.leases import selectors_of
 from resourcepool.rest.refusals import as_not_found, caller, pool_of, require
 from resourcepool.rest.serializers import PublishRequest, SubmitRequest, Submitted
+from resourcepool.rest.status import NAMED_SYSTEMS
 from resourcepool.rest.view import ActionView, View, body
 from resourcepool.taskqueue import submit
 from resourcepool.taskqueue.models import Stream
@@ -93,6 +94,25 @@ def answered(operation: Operation, data: Mapping[str, Any], *, is_required: bool
         return operation.clean(data, is_required=is_required)
     except BadOption as error:
         raise error.of(names.get(error.name, error.name)) from None
+
+
+class OperateSystem(ActionView):
+    """``POST <systems>/<name>/<operation>``: run an operation of a system on the row of this name."""
+
+    kind = ""
+    operation: Any = None
+    responses = {200: {"changed": int}}
+
+    def post(self, request: Request, name: str) -> Response:
+        operation, system = self.operation, NAMED_SYSTEMS[self.kind]
+        require(request, "view", *system.viewed)
+        require(request, operation.permission, system.reader.model)
+        data = body(request, [field.name for field in operation.fields])
+        with as_not_found(system.word):
+            system.reader.named(name)
+        rows, answers = system.reader.rows.filter(pk=name), answered(operation, data, is_required=True)
+        applied = operation.apply([rows], answers, actor=caller(request), found=1, by_id=True).or_raise()
+        return Response({"changed": applied.changed})
 
 
 class Submit(ActionView):

@@ -66,6 +66,16 @@ described = (
         "channels/<path:name>/publish",
         operations.Publish.as_view(read_view=status.SystemDetail.as_view(kind="channels")),
     ),
+    *(
+        path(
+            f"{kind}/<path:name>/{operation.name}",
+            operations.OperateSystem.as_view(
+                kind=kind, operation=operation, read_view=status.SystemDetail.as_view(kind=kind)
+            ),
+        )
+        for kind, system in status.NAMED_SYSTEMS.items()
+        for operation in system.operations
+    ),
     *(path(kind, status.SystemList.as_view(kind=kind)) for kind in status.NAMED_SYSTEMS),
     *(path(f"{kind}/<path:name>", status.SystemDetail.as_view(kind=kind)) for kind in status.NAMED_SYSTEMS),
     path("alarms", status.Alarms.as_view()),

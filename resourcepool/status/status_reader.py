@@ -84,6 +84,11 @@ class StatusReader:
     def __post_init__(self) -> None:
         self.word = self.word or str(self.model._meta.model_name)
 
+    @property
+    def rows(self) -> Any:
+        """All rows, on the database to which they are written: a replica may not have them yet."""
+        return self.model.objects.using(router.db_for_write(self.model))
+
     def named(self, *names: str) -> list[Any]:
         """Return the status of each of these, by name, ``MAX_ROWS`` at most; without names, of the first ``MAX_ROWS``.
 
@@ -92,8 +97,7 @@ class StatusReader:
         """
         statuses = self._read(lambda rows: rows.filter(pk__in=names) if names else rows, MAX_ROWS).statuses
         if missing := sorted(set(names) - {one.name for one in statuses}):
-            using = self._connection().alias
-            raise BadOption(self.word, missing[0], existing_names(self.model, using))
+            raise BadOption(self.word, missing[0], existing_names(self.model, self.rows.db))
         return statuses
 
     def get(self, name: str) -> Any:
@@ -126,12 +130,9 @@ class StatusReader:
         by_status = self.filters[status] if status else lambda rows: rows
         return self._read(lambda rows: by_status(rows).filter(**lookups), most)
 
-    def _connection(self) -> BaseDatabaseWrapper:
-        return connections[router.db_for_write(self.model)]  # a replica may not have it yet
-
     def _read(self, chosen: Callable[[Any], Any], limit: int) -> Page:
-        connection = self._connection()
-        rows = self.annotate(chosen(self.model.objects.using(connection.alias))).order_by("pk")
+        rows = self.annotate(chosen(self.rows)).order_by("pk")
+        connection = connections[rows.db]
 
         def page() -> Page:
             read = list(rows.all()[: limit + 1])

@@ -171,12 +171,14 @@ class NamedSystem(System):
         figures: the name first; the status is added after it.
         reader: reads their statuses.
         none_yet: what commands say while there is no row.
+        operations: ``operations.Operation`` s on its rows, for its admin pages, ``resourcepool_operate`` and REST.
         parts: (attribute of a status with its parts, the figures of these): commands show them for a single row.
     """
 
     reader: StatusReader
     none_yet: str
     parts: tuple[str, tuple[Figure, ...]] | None = None
+    operations: tuple[Any, ...] = ()
     name: str = field(init=False)
     word: str = field(init=False)
     viewed: tuple[Any, ...] = field(init=False)

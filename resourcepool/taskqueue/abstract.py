@@ -231,6 +231,6 @@ def existing_names(model: Any, using: str) -> Sentence:
     rows = model.objects.using(using).order_by("pk").values_list("pk", flat=True)[: MAX_NAMES + 1]
     names = retrying(connections[using], lambda: list(rows))
     if not names:
-        return Sentence(model.none_yet)
+        return Sentence(getattr(model, "none_yet", gettext_noop("an existing name; there is none yet")))
     some = ", ".join(names[:MAX_NAMES]) + (" .." if len(names) > MAX_NAMES else "")
     return Sentence(gettext_noop("one of %(names)s"), names=some)

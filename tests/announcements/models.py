@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.db import models
 
+from resourcepool.operations import Operation
 from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
 from resourcepool.status.registry import register
 from resourcepool.status.status_reader import ReasonsMixin, StatusReader
@@ -12,10 +13,11 @@ from resourcepool.status.system import NamedSystem, Panel, gauge, text
 
 
 class Announcement(models.Model):
-    none_yet = "an announcement; there is none yet"
-
     name = models.CharField(max_length=100, primary_key=True)
     reader = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        default_permissions = ("add", "change", "delete", "view", "operate")
 
     def __str__(self) -> str:
         return self.name
@@ -38,6 +40,17 @@ def alarms(statuses: Iterable[AnnouncementStatus], limits: Thresholds) -> Iterat
     yield from (Alarm(AlarmKind.LAGGING, f"announcement: {one.name}", "nobody has read it.") for one in unread)
 
 
+READ = Operation(
+    name="read",
+    button="Read",
+    title="Read",
+    effect="Nobody else needs to read it.",
+    applicable=lambda rows: rows.filter(reader=""),
+    do=lambda rows, actor: rows.update(reader=actor),
+    done_message="%(what)s was read.",
+    skipped_message="%(count)d already read.",
+)
+
 register(
     NamedSystem(
         reader=StatusReader(
@@ -52,6 +65,7 @@ register(
             gauge("read", "Whether it was read.", lambda one: bool(one.reader)),
         ),
         none_yet="No announcements yet.",
+        operations=(READ,),
         alarms=alarms,
         subject="announcement: %s",
         panel=Panel("Announcements", "each read once", order=80),

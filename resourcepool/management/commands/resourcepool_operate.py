@@ -13,11 +13,12 @@ from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import FittedTable, more_rows_note, one_line
 from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.operations.operation import Applied, described
+from resourcepool.operations.operation import Applied, by_name, described
 from resourcepool.resources.registry import select_resources
+from resourcepool.status.registry import named_systems
 from resourcepool.status.resources.holders import last_leased_by, locked
 from resourcepool.status.snapshots import read_each
-from resourcepool.status.system import text
+from resourcepool.status.system import NamedSystem, text
 from resourcepool.translation import gettext as _, gettext_lazy
 
 COLUMNS = (
@@ -39,17 +40,18 @@ class Command(OperatorCommand):
     only: str | None = None  # the operation of a command that has just one
 
     def arguments(self) -> list[Argument]:
-        titles = "; ".join(f"{name}: {operation.title}" for name, operation in OPERATIONS.items())
-        which = arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation")
+        known = {**of_systems(), **OPERATIONS}
+        titles = "; ".join(f"{name}: {operation.title}" for name, operation in known.items())
+        which = arg("operation", titles.replace("%", "%%"), choices=known, metavar="operation")
         return [
             *([] if self.only else [which]),
-            arg("pool", _("only this pool (app.Model, or Model); required with ids"), nargs="?"),
-            arg("id", _("primary keys of resources"), nargs="*"),
+            arg("pool", _("only this pool (app.Model, or Model), or a system; required with ids"), nargs="?"),
+            arg("id", _("primary keys of resources, or names"), nargs="*"),
             *arguments.selection_arguments(),
             arg("--holder", _("only leases of exactly this holder"), default=""),
             arg("--host", _("only leases of processes on this host"), default=""),
             flag("--all", _("the whole pool; asks for confirmation")),
-            *arguments.operation_arguments([OPERATIONS[self.only]] if self.only else OPERATIONS.values()),
+            *arguments.operation_arguments([OPERATIONS[self.only]] if self.only else known.values()),
             *arguments.change_arguments(),
         ]
 
@@ -57,6 +59,10 @@ class Command(OperatorCommand):
         return self.only or str(options["operation"])
 
     def run(self, **options: Any) -> None:
+        system = named_systems().get(str(options["pool"]).lower())
+        if system and self.operation_name(options) in of_systems(system):
+            self._run_on_system(system, **options)
+            return
         operation, by_id = _operation(self.operation_name(options), options), bool(options["id"])
         answers, chosen = arguments.field_values(operation, options), _chosen(operation, options)
         is_leased = bool(options["holder"] or options["host"])
@@ -88,6 +94,23 @@ class Command(OperatorCommand):
         if not result["changed"] and not (found and dry_run):
             self._refuse(operation, chosen, found)
 
+    def _run_on_system(self, system: NamedSystem, **options: Any) -> None:
+        """Run an operation of a system on its rows of these names."""
+        names, dry_run = options["id"], options["dry_run"]
+        operation = of_systems(system)[self.operation_name(options)]
+        if not names or any(options[name] for name in ("tag", "where", "holder", "host", "all")):
+            raise CommandError(_("select rows of %(system)s by name") % {"system": system.plural})
+        system.reader.named(*names)
+        rows, answers = system.reader.rows.filter(pk__in=names), arguments.field_values(operation, options)
+        parts, found = [] if dry_run else [rows], len(set(names))
+        applied = operation.apply(parts, answers, actor=actor(), found=found).or_raise()
+        if self.as_json:
+            self.show({"dry_run": dry_run, "found": found, "changed": applied.changed, "names": names}, [])
+        else:
+            self._show_result({system.reader.model: applied}, list(rows), dry_run=dry_run)
+        if not (applied.changed or dry_run):
+            raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": found}))
+
     def _show_result(self, applied: Mapping[Any, Applied], listed: Sequence[Any], *, dry_run: bool) -> None:
         for model, result in applied.items():
             names = [one_line(row) for row in listed if type(row) is model]
@@ -109,8 +132,16 @@ class Command(OperatorCommand):
         raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": count}))
 
 
+def of_systems(*systems: NamedSystem) -> dict[str, Operation]:
+    """Return {name: operation} of these systems with rows known by name, or of all."""
+    return by_name(*(each for system in systems or named_systems().values() for each in system.operations))
+
+
 def _operation(name: str, options: dict[str, Any]) -> Operation:
-    """Return the operation; raises CommandError for options of others."""
+    """Return the operation; raises CommandError for one of systems alone, or for options of others."""
+    if name not in OPERATIONS:
+        words = ", ".join(word for word, system in named_systems().items() if name in of_systems(system))
+        raise CommandError(_("%(operation)s needs a system: %(names)s") % {"operation": name, "names": words})
     operation = OPERATIONS[name]
     for field in arguments.fields_of(OPERATIONS.values()):
         if options.get(field.name) and field.name not in {own.name for own in operation.fields}:
