@@ -49,6 +49,10 @@ BY_COMMAND = """
 Announcement.objects.update(reader="")
 call_command("resourcepool_operate", "read", "announcement", "party", "--dry-run")
 print(Announcement.objects.filter(reader="").count())
+try:
+    call_command("resourcepool_operate", "read", "announcement", "party", "--reason", "why not")
+except Exception as error:
+    print(error)
 call_command("resourcepool_operate", "read", "announcement", "party", "fire drill")
 """
 BY_REST = """
@@ -90,7 +94,7 @@ SURFACES = {
     ),
     "operation by command": (
         BY_COMMAND,
-        ["Would change", "2\n", "was read", "party"],
+        ["Would change", "2\n", "--reason cannot be combined with read", "was read", "party"],
     ),
     "operation by REST": (
         BY_REST,

@@ -89,7 +89,7 @@ class Turns:
         """Remove the waiters that are done, and return the others; those that gave up leave the line."""
         waiting, done = list[Waiter](), list[Waiter]()
         for waiter in list(self.waiters):
-            if waiter.loop is not None and waiter.is_orphaned:
+            if waiter.is_orphaned:
                 waiter.outcome.cancel()
             (done if waiter.is_done else waiting).append(waiter)
         if done:
@@ -178,8 +178,9 @@ class Turns:
 
     def _look(self, noticed: Collection[int], now: float) -> None:
         waiters = list(self.waiters)
-        if len(waiters) == 1:
-            self._serve(waiters, noticed)
+        if len(waiters) == 1:  # the usual case, in few calls
+            if waiters[0].ticket is not None:
+                self._serve(waiters, noticed)
             return
         until = due_until(waiters, now)
         looked, batch = set[Waiter](), to_look_at(waiters, noticed, until)

@@ -98,6 +98,7 @@ class Command(OperatorCommand):
         """Run an operation of a system on its rows of these names."""
         names, dry_run = options["id"], options["dry_run"]
         operation = of_systems(system)[self.operation_name(options)]
+        _refuse_options_of_others(operation, options)
         if not names or any(options[name] for name in ("tag", "where", "holder", "host", "all")):
             raise CommandError(_("select rows of %(system)s by name") % {"system": system.plural})
         system.reader.named(*names)
@@ -138,16 +139,20 @@ def of_systems(*systems: NamedSystem) -> dict[str, Operation]:
 
 
 def _operation(name: str, options: dict[str, Any]) -> Operation:
-    """Return the operation; raises CommandError for one of systems alone, or for options of others."""
+    """Return the operation on resources; raises CommandError for one of systems alone, or for options of others."""
     if name not in OPERATIONS:
         words = ", ".join(word for word, system in named_systems().items() if name in of_systems(system))
         raise CommandError(_("%(operation)s needs a system: %(names)s") % {"operation": name, "names": words})
     operation = OPERATIONS[name]
-    for field in arguments.fields_of(OPERATIONS.values()):
-        if options.get(field.name) and field.name not in {own.name for own in operation.fields}:
-            names = {"option": field.option, "operation": name}
-            raise CommandError(_("%(option)s cannot be combined with %(operation)s") % names)
+    _refuse_options_of_others(operation, options)
     return operation
+
+
+def _refuse_options_of_others(operation: Operation, options: dict[str, Any]) -> None:
+    for field in arguments.fields_of([*of_systems().values(), *OPERATIONS.values()]):
+        if options.get(field.name) and field.name not in {own.name for own in operation.fields}:
+            names = {"option": field.option, "operation": operation.name}
+            raise CommandError(_("%(option)s cannot be combined with %(operation)s") % names)
 
 
 def _chosen(operation: Operation, options: dict[str, Any]) -> dict[Any, Any]:
